@@ -241,15 +241,12 @@ def report(
     """Write report.html beside a release. It is made from the release alone."""
     with exit_codes():
         from pipelines.errors import JobError
-        from pipelines.release import RELEASE, REPORT, as_the_run_wrote_it, parse_release
+        from pipelines.release import RELEASE, REPORT, as_the_run_wrote_it, stored_release
         from pipelines.report.page import report_page
         from pipelines.storage.locate import absolute, open_folder
 
         folder = open_folder(absolute(release).removesuffix(f"/{RELEASE}"))
-        data = folder.read(RELEASE)
-        if data is None:
-            raise JobError(f"{folder.locate(RELEASE)} does not exist: give a release.json or its folder.")
-        parsed = parse_release(data, folder.locate(RELEASE))
+        parsed = stored_release(folder)
         with as_the_run_wrote_it(folder.locate(RELEASE)):
             page = report_page(folder, parsed)
         if not (folder.read(REPORT) or page).startswith(page[:_DOCTYPE]):

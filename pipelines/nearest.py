@@ -17,7 +17,8 @@ Path = tuple[str, ...]
 def nearest_path(path: Sequence[str | int], model: type[BaseModel], keys: Iterable[str]) -> Path | None:
     """Return the path of the known key that was probably meant by an unknown one.
 
-    It is a key of the same name elsewhere, or one of a similar name beside it, or else elsewhere.
+    It is the key beside it of which it is the plural or the singular, or a key of the same name elsewhere, or
+    one of a similar name beside it, or else elsewhere.
 
     Args:
         path: of the unknown key.
@@ -27,7 +28,10 @@ def nearest_path(path: Sequence[str | int], model: type[BaseModel], keys: Iterab
     if not path:
         return None
     word, beside = str(path[-1]), tuple(map(str, path[:-1]))
-    known = list(dict.fromkeys(paths_of(model)))
+    known, keys = list(dict.fromkeys(paths_of(model))), list(keys)
+    number = next((key for key in keys if word in (f"{key}s", key.removesuffix("s"))), None)
+    if number is not None:
+        return (*beside, number)
     same = [each for each in known if each[-1] == word]
     if same:
         return min(same, key=len)

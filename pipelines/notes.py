@@ -12,6 +12,8 @@ from pipelines.quantities import Metres
 from pipelines.tasks import TASKS
 
 _CLOSE = 1e-6  # of a step: float64 rounds bounds
+_LARGE_DELTA = 1e-3  # some data have a thousand rows
+_LARGE_EPSILON = 10.0
 _KEPT = {
     "one": "Where several rows of a unit are about one answer, one of them is kept, chosen uniformly at "
     "random, and all counts and promises are about the kept rows. The choice adds an error that no promise "
@@ -48,6 +50,7 @@ def notes(job: Job, plan: Plan, whole: str | None = None) -> list[str]:
     return [
         _unit(job),
         *notes_of(job.input),
+        *_weak(job),
         _apart(job) if TASKS[job.task].subsamples else _left_out(job, plan),
         f"The run hides {whole or hidden(job, plan)}.",
         *_last_points(job),
@@ -55,6 +58,23 @@ def notes(job: Job, plan: Plan, whole: str | None = None) -> list[str]:
         *map(records_of(job).read, plan.notes),
         *map(records_of(job).read, dict.fromkeys(each.says for each in plan.tightness.values())),
     ]
+
+
+def _weak(job: Job) -> list[str]:
+    """Return a note where the budget promises little to a single person."""
+    privacy, one = job.privacy, records_of(job).one
+    found = []
+    if privacy.delta > _LARGE_DELTA:
+        found.append(
+            f"privacy.delta is {number(privacy.delta)}: with up to this probability a run may show a {one} "
+            f"as it is, and each {one} has that chance. Give a delta well below 1 / the number of {one}s."
+        )
+    if privacy.epsilon > _LARGE_EPSILON:
+        found.append(
+            f"privacy.epsilon is {number(privacy.epsilon)}, which hides no single {one}: an answer may be "
+            f"e^{number(privacy.epsilon)} times as likely with it as without it. Usual values are 0.1 to 3."
+        )
+    return found
 
 
 def _last_points(job: Job) -> list[str]:

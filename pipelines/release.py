@@ -286,6 +286,18 @@ def parse_release(data: bytes, where: str) -> dict[str, Any]:
     return release
 
 
+def stored_release(folder: Folder) -> dict[str, Any]:
+    """Return the release in a folder.
+
+    Raises:
+        JobError: there is none, or the file is no release.
+    """
+    data = folder.read(RELEASE)
+    if data is None:
+        raise JobError(f"{folder.locate(RELEASE)} does not exist: give a release.json or its folder.")
+    return parse_release(data, folder.locate(RELEASE))
+
+
 @contextmanager
 def as_the_run_wrote_it(where: str) -> Iterator[None]:
     """Translate every error about the values of a stored release to a sentence.

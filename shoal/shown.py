@@ -1,5 +1,6 @@
 """A plan and a release as Python has them: values, Arrow tables, and pages for a notebook."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -13,10 +14,11 @@ from pipelines.grouped_release import answers_by_group
 from pipelines.job.questions import QUESTIONS
 from pipelines.joint_release import answers_of
 from pipelines.looks import Show
-from pipelines.release import REPORT, TABLE
+from pipelines.release import RELEASE, REPORT, TABLE, as_the_run_wrote_it, stored_release
 from pipelines.report.report import render, render_groups
 from pipelines.report.summary import summary, summary_of
 from pipelines.storage.folder import Folder
+from pipelines.storage.locate import absolute, open_folder
 from pipelines.table import columns_of, open_table, read_listed, stacked
 from pipelines.tasks import TASKS
 
@@ -104,6 +106,20 @@ class Release:
     answers: Mapping[str, "Release"] = field(default_factory=dict)
     _text: str | None = None
     _page: str | None = None
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Return a release that a run stored, with all of its tables.
+
+        Args:
+            path: the folder of the release, or its release.json, local or a URL.
+
+        Raises:
+            ShoalError: there is none, or it was changed after its run.
+        """
+        folder = open_folder(absolute(os.fspath(path)).removesuffix(f"/{RELEASE}"))
+        with as_the_run_wrote_it(folder.locate(RELEASE)):
+            return cls.stored(folder, stored_release(folder))
 
     @classmethod
     def stored(cls, folder: Folder, values: Mapping[str, Any]) -> Self:

@@ -49,6 +49,12 @@ class NoFiles(InputError):
     exit_code: ClassVar[int] = 1
 
 
+class Incomplete(InputError):
+    """A file is empty, truncated or damaged. It may be whole later, so the run may be tried again."""
+
+    exit_code: ClassVar[int] = 1
+
+
 @dataclass(frozen=True)
 class File:
     """One file of the input.

@@ -15,6 +15,7 @@ from transforms.group_keys import GroupKeys, check_keys, is_time
 from transforms.list_files import (
     ALLOWED,
     File,
+    Incomplete,
     InputError,
     cause_of,
     filesystem,
@@ -178,6 +179,7 @@ def _opened(file: File) -> tuple[File, pa.Schema, int]:
         InputError: see `open_files`.
     """
     system, path = filesystem(file.path)
+    begins = b"?"
     try:
         file = replace(file, version=version_of(file))
         with system.open_input_file(path) as opened:
@@ -194,8 +196,10 @@ def _opened(file: File) -> tuple[File, pa.Schema, int]:
     else:
         fault = f"is not {file.format}, or is truncated or damaged"
         fault = _FAULTS.get(begins, "is not Parquet") if file.format == "Parquet" else fault
+        fault = fault if begins else f"is not {file.format}: it is empty"
     if found is None:
-        raise InputError(f"input.path: {short(file.name)} {fault}; {ALLOWED}.")
+        error = Incomplete if not begins or "damaged" in fault else InputError
+        raise error(f"input.path: {short(file.name)} {fault}; {ALLOWED}.")
     schema, pieces = found
     for name, _ in file.folders:
         if name in schema.names:

@@ -69,6 +69,18 @@ _IF = "_if"
 _CONSTANTS = {"true": True, "false": False, "null": None}
 
 
+_SQL = {
+    r"(?<![=!<>])=(?!=)": "equal is ==",
+    r"<>": "unequal is !=",
+    r"\b(AND|OR|NOT|IN)\b": "and, or, not and in are in lower case",
+    r"(?i)\blike\b": "of texts there are starts_with and contains",
+    r"(?i)\bis\s+(not\s+)?null\b": "is_null(x) is true of a null",
+    r"(?i)\bbetween\b": "between is 1 <= x <= 2",
+    r"(?i)\bcase\b": "case is if(condition, one, other)",
+}
+"""What somebody may write who knows SQL, as a regular expression, and what stands here for it."""
+
+
 class ExpressionError(ValueError):
     """An expression that is not one. The text is a clause about it, without the name of its field."""
 
@@ -135,7 +147,7 @@ def parse_expression(text: str) -> Node:
         if isinstance(error, ExpressionError):
             raise
         raise ExpressionError(
-            "it cannot be read as an expression, such as amount > 0 and country == 'DE'"
+            f"it cannot be read as an expression, such as amount > 0 and country == 'DE'{_of_sql(text)}"
         ) from None
     node = _Reader().read(tree, 1)
     if next(columns_of(node), None) is None:
@@ -159,6 +171,13 @@ def near(name: str, names: Iterator[str] | list[str]) -> str:
     """Return a clause with the names most like `name`; empty if there are none."""
     found = get_close_matches(name, list(names), 3, 0.5)
     return f"; the nearest {'name is' if len(found) == 1 else 'names are'} {', '.join(found)}" * bool(found)
+
+
+def _of_sql(text: str) -> str:
+    """Return a clause with what stands here for words and signs of SQL in the text; empty without any."""
+    bare = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", " ", text)
+    found = [instead for sign, instead in _SQL.items() if re.search(sign, bare)]
+    return f"; {', '.join(found)}" * bool(found)
 
 
 def _as_python(text: str) -> str:

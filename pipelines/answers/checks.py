@@ -1,12 +1,14 @@
 """Facts about the input: what a unit has in the answer, how much was left out, and how much was moved."""
 
+import math
+
 from pipelines.answers.answer import Fact, Release
 from pipelines.answers.text import counted, number
 
 _STANDS_OUT = 2.0
 """Standard errors above which a count stands out of its noise: 3% of the counts of nothing do."""
 
-HIDDEN = 4.0
+HIDDEN = 2 * _STANDS_OUT
 """Standard errors up to which noise may hide a count: of so many rows, 3% of the counts do not stand out."""
 
 _LEFT_OUT = "what this leaves out is in no ± and in no promise, so counts and sums may be far too low"
@@ -52,6 +54,15 @@ def kept_facts(release: Release) -> tuple[Fact, ...]:
     return (Fact("kept", (f"of each unit {most}",), _LEFT_OUT),)
 
 
+def _stands_out(columns: int) -> float:
+    """Return the standard errors above which a count of one of some columns stands out of its noise.
+
+    Of the counts of nothing in all columns, one or more does in at most 3% of the runs: the tail of Laplace
+    noise is e times as small after each 1 / sqrt(2) standard errors.
+    """
+    return _STANDS_OUT + math.log(columns) / math.sqrt(2)
+
+
 def _many(number: int, one: str) -> str:
     return f"{number:,} {one}{'' if number == 1 else 's'}"
 
@@ -65,15 +76,17 @@ def _told(
     moved, and no unit.
     """
     columns, whose = release["domain"]["columns"], "" if many == "rows" else f" have a row {what}"
+    least = _stands_out(len(columns)) * error
+    most = least + _STANDS_OUT * error
     such = bool(whose)
     if what == "moved" and _counts_rows(release):
         whose, such = " have a number of rows that is moved", False
     lines = tuple(
-        f"{column}: about {count:,} {many}{whose}{'' if count > HIDDEN * error else ', or noise'}"
+        f"{column}: about {count:,} {many}{whose}{'' if count > most else ', or noise'}"
         for column, count in zip(columns, counts, strict=True)
-        if count > _STANDS_OUT * error
+        if count > least
     )
     if lines:
         return lines, why
-    hidden = f"up to about {number(HIDDEN * error, 2)} {many} of a column, or all where there are fewer"
+    hidden = f"up to about {number(most, 2)} {many} of a column, or all where there are fewer"
     return ("none stand out",), f"noise may hide {hidden}; {f'with such a row: {why}' if such else why}"

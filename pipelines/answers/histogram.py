@@ -88,11 +88,23 @@ def answer(release: Release, rows: Rows) -> Answer:
         lead=f"The number of {many} in each cell of {' and '.join(columns)}, with differential privacy.",
         facts=(
             Fact("cells", (f"{result.released:,} of {int(np.prod(shape, dtype=object)):,}",), within),
-            Fact(many, (f"{result.total:,}",), "sum of the released counts", said=True),
+            Fact(
+                many, (f"{result.total:,}",), f"sum of the released counts{_noise_of_sum(release)}", said=True
+            ),
         ),
         figures=_figures(release, shape, rows, many, in_parts),
         tables=() if rows is None else (_largest(columns, rows, many, place_of_table(release)),),
     )
+
+
+def _noise_of_sum(release: Release) -> str:
+    """Return a clause with the noise of the sum of all cells; empty where some are left out or adjusted."""
+    promised, policy = promises_of(Promises, release), release["privacy"].get("policy") or {}
+    result = result_of(Result, release)
+    if result is None or promised.released_from is not None or policy.get("constraints"):
+        return ""
+    error = promised.standard_error * math.sqrt(result.released)
+    return f"; the standard error of its noise is {number(error, 2)}"
 
 
 def _span(columns: Sequence[str], rows: Mapping[str, NDArray[Any]], axis: int, i: int) -> str:

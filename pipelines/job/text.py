@@ -204,12 +204,19 @@ def _parse(text: str, where: str, key: str = "") -> Any:
             loader.dispose()
 
 
+_WITH_HASH = re.compile(r"(^|\s)#")
+"""What YAML would take for the begin of a comment in a text without quotes."""
+
+_BEGINS = "'\"[{|>&*!"
+"""Characters with which a value begins that is no text without quotes."""
+
+
 def override_key(job: dict[str, Any], override: str) -> None:
     """Set a key of a job as `--set` says.
 
     Args:
         job: is changed.
-        override: `dotted.key=value`, with a YAML value.
+        override: `dotted.key=value`, with a YAML value. A `#` begins no comment there.
 
     Raises:
         JobError: the override is malformed.
@@ -218,7 +225,8 @@ def override_key(job: dict[str, Any], override: str) -> None:
     if not (equals and text.strip()):
         raise JobError(f"--set {override} is not an override: give key=value, such as privacy.epsilon=2.")
     place, key = _below(job, name, f"--set {override}")
-    place[key] = _parse(text, f"--set {override}", key)
+    plain = _WITH_HASH.search(text) and text.strip()[0] not in _BEGINS
+    place[key] = text.strip() if plain else _parse(text, f"--set {override}", key)
 
 
 def set_key(job: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:

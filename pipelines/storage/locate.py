@@ -51,11 +51,18 @@ def absolute(path: str) -> str:
     """Return a local path as an absolute one, and a URL unchanged. Workers may have other current folders.
 
     Raises:
-        JobError: the path has a NUL character, or its home folder or the current folder does not exist.
+        JobError: the path has a NUL character, or its home folder or the current folder does not exist; or it
+            is a URL with credentials, which reports and logs would show.
     """
     if "\0" in path:
         raise JobError(f"{path!r} is not a path: it contains a NUL character.")
-    if "://" in path or not path:
+    scheme, rest = split_scheme(path)
+    if scheme != LOCAL and "@" in rest.partition("/")[0]:
+        raise JobError(
+            f"A path has credentials between {scheme} and @, which logs would show: leave them out, and give "
+            "them in the environment."
+        )
+    if scheme != LOCAL or not path:
         return path
     expanded = os.path.expanduser(path)
     if expanded.startswith("~"):

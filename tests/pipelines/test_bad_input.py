@@ -154,8 +154,13 @@ def test_not_parquet(bench, refused):
 
 
 def test_truncated_parquet(bench, refused):
+    """It may be written just now, so a schedule should try again: exit code 1."""
     bench.rows.write_bytes(bench.rows.read_bytes()[:-200])
-    assert "part.parquet is truncated" in refused(bench.run())
+    assert "part.parquet is truncated" in refused(bench.run(), 1)
+    bench.rows.write_bytes(b"")
+    assert "part.parquet is not Parquet: it is empty" in refused(bench.run(), 1)
+    bench.rows.write_bytes(b"x,y\n1,2\n")
+    assert "part.parquet is not Parquet;" in refused(bench.run(), 2)
 
 
 def test_parquet_damaged_in_the_middle(bench):

@@ -114,3 +114,11 @@ def test_questions_have_nearest_keys_too():
 def test_nothing_is_meant_by_a_word_that_is_near_to_none():
     assert nearest("surprise", ["task", "input", "params"]) is None
     assert nearest("TARGET", ["target"]) == "target"
+
+
+def test_a_plural_is_the_key_beside_it_before_the_same_word_elsewhere():
+    """The key `units` of a domain is something else than `input.unit`."""
+    (sentence,) = said(
+        {**changed_job(changes("median")), "input": {"path": "/a", "columns": ["x"], "units": "u"}}
+    )
+    assert "input.units is not a known key (did you mean input.unit?)" in sentence

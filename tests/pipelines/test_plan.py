@@ -6,7 +6,11 @@ import pytest
 from rich.console import Console
 
 from pipelines.job.job import check_job
+from pipelines.notes import _weak, notes
 from pipelines.plan import describe, make_plan, show
+from pipelines.tasks import TASKS
+from tests.pipelines.every_plan import changed_job
+from tests.pipelines.jobs import changes
 
 JOB = {
     "task": "quantiles",
@@ -142,3 +146,19 @@ def test_what_all_promises_share_is_said_once():
     for measures in (["count"], ["count", {"quantiles": [0.5]}]):
         plan = described(task="statistics", params={"measures": measures}, **of)
         assert " ".join(plan["notes"]).count("share the failure probability") == 1
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_budget_that_protects_little_is_remarked_on(task):
+    """Beside every task, and not beside usual budgets."""
+    for privacy, said in (
+        ({"epsilon": 1.0, "delta": 1e-6}, []),
+        ({"epsilon": 1.0, "delta": 0.3}, ["privacy.delta is 0.3"]),
+        ({"epsilon": 100.0, "delta": 1e-6}, ["privacy.epsilon is 100"]),
+        ({"epsilon": 100.0, "delta": 0.3}, ["privacy.delta is 0.3", "privacy.epsilon is 100"]),
+    ):
+        job = check_job(
+            changed_job({**changes(task), **{f"privacy.{name}": of for name, of in privacy.items()}})
+        )
+        assert [note.split(":")[0].split(",")[0] for note in _weak(job)] == said
+    assert set(_weak(job)) <= set(notes(job, make_plan(job, bytes(16))))

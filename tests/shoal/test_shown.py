@@ -111,3 +111,19 @@ def test_names_are_no_markup_on_a_page() -> None:
     assert "<b>" in str(release)
     assert "<b>" not in release._repr_html_()
     assert "<b>" not in shoal.plan(job)._repr_html_()
+
+
+def test_a_stored_release_is_opened_again(tmp_path: Any) -> None:
+    """By its folder or its file, with tables, answers and report, as the run returned it."""
+    for name, job in (("one", JOB), ("several", QUESTIONS)):
+        release = shoal.run({**job, "output": str(tmp_path / name), "run_id": "a"}, PEOPLE)
+        for place in (tmp_path / name, f"{tmp_path / name}/release.json"):
+            opened = shoal.Release.open(place)
+            assert (opened.values, opened.table) == (release.values, release.table)
+            assert opened.answers.keys() == release.answers.keys()
+            assert (str(opened), opened.report) == (str(release), release.report)
+    with pytest.raises(shoal.ShoalError, match=r"release\.json does not exist: give a release"):
+        shoal.Release.open(tmp_path)
+    (tmp_path / "one" / "release.json").write_text("[]")
+    with pytest.raises(shoal.ShoalError, match="is not a release of schema 1"):
+        shoal.Release.open(tmp_path / "one")

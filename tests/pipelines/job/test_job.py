@@ -85,7 +85,11 @@ def test_the_date_at_the_end_of_the_run_id_is_put_into_the_path_of_the_input(run
 
 
 @pytest.mark.parametrize(
-    "run_id", ["monday", "visits2026-11-16", "2026-11-16-visits", "visits-2026", "visits-20261116"]
+    "run_id",
+    [
+        *("monday", "visits2026-11-16", "2026-11-16-visits", "visits-2026", "visits-20261116"),
+        *("visits-2026-13-01", "visits-2026-02-29", "visits-2026-00", "visits-2026-W54", "visits-2026-W00"),
+    ],
 )
 def test_an_input_that_names_the_date_needs_one_at_the_end_of_the_run_id(run_id):
     wrong = {**JOB, "input": {"path": "/data/{date}", "columns": ["x"]}}

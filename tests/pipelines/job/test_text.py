@@ -2,6 +2,7 @@
 
 import json
 import os
+from typing import Any
 
 import pytest
 
@@ -127,3 +128,21 @@ def test_an_override_needs_a_value(override: str) -> None:
     """A variable that is not set would otherwise run a scheduled job under its default id."""
     with pytest.raises(JobError, match="is not an override: give key=value"):
         override_key({}, override)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("/data/y #2.parquet", "/data/y #2.parquet"),
+        ("#7", "#7"),
+        (" a#b ", "a#b"),
+        ("'y #2'", "y #2"),
+        ("[1, 2] # two", [1, 2]),
+        ("0.5", 0.5),
+    ],
+)
+def test_an_override_has_no_comments(text: str, value: object) -> None:
+    """A path would otherwise be another one."""
+    job: dict[str, Any] = {}
+    override_key(job, f"input.path={text}")
+    assert job == {"input": {"path": value}}
