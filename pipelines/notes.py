@@ -6,6 +6,7 @@ from core.geography import MAP_PERCENT, SPHERE_PERCENT
 from core.input_checks import CheckedRound
 from core.plan import Plan
 from pipelines.answers.text import SECRET_PAIRS, Counted, counted, hides, number
+from pipelines.job.counting import EACH_ROW
 from pipelines.job.job import Job
 from pipelines.job.prepared import notes_of
 from pipelines.quantities import Metres
@@ -62,7 +63,7 @@ def notes(job: Job, plan: Plan, whole: str | None = None) -> list[str]:
 
 def _weak(job: Job) -> list[str]:
     """Return a note where the budget promises little to a single person."""
-    privacy, one = job.privacy, records_of(job).one
+    privacy, one = job.privacy, "row" if job.unit is None else "unit"
     found = []
     if privacy.delta > _LARGE_DELTA:
         found.append(
@@ -126,11 +127,17 @@ def _points_on_earth(job: Job) -> list[str]:
 
 def _left_out(job: Job, plan: Plan) -> str:
     """Return what becomes of values that are not in the domain."""
+    alone = job.input.columns == (EACH_ROW,)
     missing = "Rows with a null, NaN or infinity in a used column are left out"
     missing += "." if job.unit is None else f", and so are rows without {job.unit}."
+    if alone:
+        without = "" if job.unit is None else f", but rows without {job.unit} are left out"
+        missing = f"Rows count whatever their values are{without}."
     if job.group_keys is not None:
         missing += " Rows whose key is null, or cannot be read as the type of its column, are in no group."
         missing += " They are not counted."
+    if alone:
+        return missing
     what, such = ("Numbers", "values, or such numbers,") if job.keep == "count" else ("Values", "values")
     moved = f"{what} outside of the domain are moved to its edge, which belongs to it."
     public = job.unit is None and job.neighbors.name == "replace_one" and job.group_keys is None

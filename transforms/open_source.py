@@ -198,8 +198,8 @@ def _opened(file: File) -> tuple[File, pa.Schema, int]:
         fault = _FAULTS.get(begins, "is not Parquet") if file.format == "Parquet" else fault
         fault = fault if begins else f"is not {file.format}: it is empty"
     if found is None:
-        error = Incomplete if not begins or "damaged" in fault else InputError
-        raise error(f"input.path: {short(file.name)} {fault}; {ALLOWED}.")
+        kind = Incomplete if not begins or "damaged" in fault else InputError
+        raise kind(f"input.path: {short(file.name)} {fault}; {ALLOWED}.")
     schema, pieces = found
     for name, _ in file.folders:
         if name in schema.names:

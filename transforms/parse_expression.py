@@ -128,11 +128,12 @@ class Comparison:
 Node = Column | Literal | Call | Comparison
 
 
-def parse_expression(text: str) -> Node:
+def parse_expression(text: str, constant: bool = False) -> Node:
     """Parse an expression.
 
     Args:
         text: the expression, on one line.
+        constant: whether it may be one number, which every row then has.
 
     Raises:
         ExpressionError: it is too large, is not in the language, or names no column.
@@ -150,7 +151,7 @@ def parse_expression(text: str) -> Node:
             f"it cannot be read as an expression, such as amount > 0 and country == 'DE'{_of_sql(text)}"
         ) from None
     node = _Reader().read(tree, 1)
-    if next(columns_of(node), None) is None:
+    if next(columns_of(node), None) is None and not (constant and _is_number(node)):
         raise ExpressionError("it names no column, so it would be the same for every row")
     return node
 
@@ -165,6 +166,10 @@ def columns_of(node: Node) -> Iterator[str]:
     elif isinstance(node, Comparison):
         for value in node.values:
             yield from columns_of(value)
+
+
+def _is_number(node: Node) -> bool:
+    return isinstance(node, Literal) and isinstance(node.value, int | float) and not _is_bool(node.value)
 
 
 def near(name: str, names: Iterator[str] | list[str]) -> str:

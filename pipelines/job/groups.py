@@ -1,6 +1,7 @@
 """The groups of a job file: key columns, keys, and jobs that ask about groups."""
 
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 
@@ -11,6 +12,7 @@ from core.grouping import MOST_KEYS, Contributions, Grouping
 from core.labels import Labels
 from pipelines.errors import JobError, quoted
 from pipelines.job.contributions import UnitContributions
+from pipelines.job.counting import StatisticsInput, completed_counts, may_lack
 from pipelines.job.inputs import RowsInput
 from pipelines.job.job import Job, RowsJob
 from pipelines.job.policy import JobPart
@@ -257,9 +259,16 @@ class GroupedJob(Job):
 class StatisticsJob(GroupedJob, RowsJob):
     """A job that asks for statistics, of all records or of groups. One round counts all groups."""
 
-    input: RowsInput
+    model_config = may_lack("domain")
+
+    input: StatisticsInput
 
     _rows_too: ClassVar[str] = ", rows: 2"
+
+    @classmethod
+    def completed(cls, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Job.completed`."""
+        return super().completed(completed_counts(raw))
 
     @property
     def task_params(self) -> Any:

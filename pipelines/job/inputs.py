@@ -126,7 +126,7 @@ class Input(JobPart):
 
 def _parse(field: str, text: str) -> Node:
     try:
-        return parse_expression(text)
+        return parse_expression(text, constant=field != "input.where")
     except ExpressionError as error:
         raise ValueError(f"{field}: {error}.") from None
 

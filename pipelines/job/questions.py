@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, create_model
 
 from core.nearest import meant, nearest
 from pipelines.errors import JobError, quoted
+from pipelines.job.counting import COUNTING, completed_questions, may_lack
 from pipelines.job.inputs import RowsInput
 from pipelines.job.policy import JobPart
 from pipelines.job.privacy import Privacy
@@ -156,6 +157,7 @@ def check_questions(
             f"input.{own} is given beside {QUESTIONS}: give it in each question, as {QUESTIONS}.NAME.{own}."
         )
     _check_names(asked)
+    raw, asked = completed_questions(raw, asked)
     problems: dict[str, None] = {}
     jobs = {}
     for name, question in asked.items():
@@ -302,7 +304,8 @@ def questions_schema(models: Mapping[str, type[BaseModel]]) -> type[BaseModel]:
             name: (RowsInput.model_fields[name].annotation, RowsInput.model_fields[name])
             for name in _OF_INPUT
         }
-        kind = create_model(f"Question of {task}", __base__=_Question, **fields)
+        base = _Counting if task == COUNTING else _Question
+        kind = create_model(f"Question of {task}", __base__=base, **fields)
         kinds = kind if kinds is None else kinds | kind
     shared: dict[str, Any] = {
         name: (field.annotation, field)
@@ -329,3 +332,7 @@ class _Question(JobPart):
     share: float = Field(
         default=1.0, description="Part of the budget, relative to the shares of the other questions."
     )
+
+
+class _Counting(_Question):
+    model_config = may_lack("columns", "domain")
