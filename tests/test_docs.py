@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from pipelines.job.job import check_job
+from pipelines.job.job import check_job, check_raw
+from shoal.calls import read_job
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -90,6 +91,16 @@ def test_the_yaml_of_a_page_is_yaml(page: Path) -> None:
     """Also of single lines: between { and } a path with {run_id} must be quoted."""
     for code in snippets(page.read_text()):
         list(yaml.safe_load_all(code))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_whole_job_of_a_page_is_one(page: Path) -> None:
+    """What a reader copies is accepted: all names, and values that go together."""
+    for code in filter(lambda code: "..." not in code, snippets(page.read_text())):
+        for part in re.split(r"^---$", code, flags=re.M):
+            job = read_job(part) if ":" in part else {}
+            if {"input", "privacy", "output"} <= job.keys():
+                check_raw({"run_id": "checkins-2026-11-16", **job})
 
 
 def test_a_path_with_braces_between_braces_is_found() -> None:

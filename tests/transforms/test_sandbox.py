@@ -183,7 +183,8 @@ def test_python_may_be_in_a_folder_behind_links(tmp_path: Path, monkeypatch: pyt
     """As where homes are on another disk: relative links, one after another."""
     (tmp_path / "disk").mkdir()
     (tmp_path / "disk" / "people").symlink_to(Path(sys.prefix).parent)
-    (tmp_path / "homes").symlink_to("disk/../disk")
+    (tmp_path / "homes").symlink_to("current")
+    (tmp_path / "current").symlink_to("disk/../disk")
     asks = (
         "from core.domain import Grid\n"
         "from transforms.run_function import Function, FunctionRunner\n"
@@ -194,7 +195,8 @@ def test_python_may_be_in_a_folder_behind_links(tmp_path: Path, monkeypatch: pyt
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
     assert done.returncode == 0, done.stderr
     monkeypatch.setattr(sys, "prefix", str(python.parents[1]))
-    assert {f"{tmp_path}/homes", f"{tmp_path}/disk/people"} <= transforms.sandbox._links([])
+    links = {f"{tmp_path}/{name}" for name in ("homes", "current", "disk/people")}
+    assert links <= transforms.sandbox._links([])
     assert transforms.sandbox.shown_of([f"{tmp_path}/disk/rows.parquet"], []) is None
 
 

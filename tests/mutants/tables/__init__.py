@@ -10,6 +10,7 @@ from tests.mutants.tables import (
     doubled,
     edges,
     files,
+    first_questions,
     geography,
     groups,
     looks,
@@ -92,5 +93,6 @@ MUTANTS = (
     *small_promises.COVERS,
     *small_promises.CELLS,
     *admitted.ADMITTED,
+    *first_questions.ASKED,
 )
 """Every wrong version."""
