@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.console.printable import CONTROL
 from pipelines.errors import JobError
+from pipelines.job.counting import COUNTING
 from pipelines.job.keys import Key, keys_of_task, written
 from pipelines.job.text import FILL_IN
 from pipelines.tasks import TASKS, Task
@@ -170,15 +171,20 @@ def _others(kinds: Mapping[str, str], axes: Sequence[str]) -> str:
     return f"{which} of the file are {', '.join(others[:_MOST])}{more}." if others else ""
 
 
+_UNLESS_COUNTED = ("input.columns", "domain")
+"""Keys that statistics need, unless they only count; see `pipelines.job.counting`."""
+
+
 def _lines(key: Key, fixed: Mapping[tuple[str, ...], Any], task: Task) -> Iterator[str]:
     """Yield the lines of a key: what it means, and its value."""
     indent = "  " * (len(key.path) - 1)
     known, name = fixed.get(key.path), key.path[-1]
-    marked = key.required or (key.path[0] == "params" and key.example is not None)
+    required = key.required or (task is TASKS[COUNTING] and key.name in _UNLESS_COUNTED)
+    marked = required or (key.path[0] == "params" and key.example is not None)
     if key.name in _SKETCHES:
         yield from ("", *_comment(key.says), f"# {name}: {_SKETCHES[key.name]}")
         return
-    if not (key.required or key.path[0] == "params" or key.name in _OFFERED):
+    if not (required or key.path[0] == "params" or key.name in _OFFERED):
         return
     if key.name in ("input.unit", "input.keep") and not task.keeps:
         return
