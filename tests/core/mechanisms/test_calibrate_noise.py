@@ -129,6 +129,11 @@ def test_laplace_delta_is_the_integral(epsilon, delta, beta):
     assert integrated_delta(min(2 * noise.alpha, 10), beta, epsilon) > 1.5 * delta
 
 
+def test_laplace_delta_counts_both_tails():
+    """Of a small move both tails are alike, so one of them alone is half."""
+    assert laplace_delta(0.01, 0.3, 0.5) == pytest.approx(integrated_delta(0.01, 0.3, 0.5), rel=2e-3)
+
+
 def test_the_published_laplace_calibration_is_far_from_tight():
     epsilon, delta = 1.0, 1e-6
     assert laplace_delta(epsilon / 2, epsilon / (2 * math.log(2 / delta)), epsilon) < 1e-8
@@ -196,6 +201,23 @@ def test_calibration_picks_the_least_error_and_refuses_what_does_not_fit():
         calibrate_noise("a number", "laplace", 1.0, 0.0, 0.1, 1.0)
 
 
+@pytest.mark.parametrize("kind", ["cauchy", "student", "laplace"])
+@pytest.mark.parametrize("doubling", [0.2, 20.0])
+def test_the_smoothness_has_the_least_error_where_sensitivities_grow_as_expected(kind, doubling):
+    def error(noise):
+        grown = max(math.exp(-noise.beta * k) * (1 + k / doubling) for k in np.linspace(0, 3000, 30_001))
+        return grown * noise.tail(0.1) / noise.alpha
+
+    tried = (1.0 * np.geomspace(2e-3, 0.99, 50)).tolist()
+    others = [laplace_noise(b, 1.0, 1e-6) if kind == "laplace" else heavy_tailed(kind, b, 1.0) for b in tried]
+    ours = calibrate_noise("a number", kind, 1.0, 1e-6, 0.1, doubling)
+    assert error(ours) <= 1.001 * min(error(noise) for noise in others if noise is not None)
+
+
+def test_an_epsilon_that_leaves_no_noise_is_not_spent():
+    assert calibrate_noise("a number", "auto", 1e4, 0.0, 0.1, 1.0).cost.epsilon <= 100
+
+
 def test_the_released_value_is_private_by_exact_masses():
     """f moves by S and S stays, the worst here: the loss is met, and half the noise breaks it."""
     noise = heavy_tailed("cauchy", 0.3, 1.0)
@@ -241,6 +263,11 @@ def test_the_cost_of_laplace_noise_inverts_its_calibration(epsilon, delta):
             assert cost.delta <= delta
             spent.append(cost.delta)
     assert max(spent) == pytest.approx(delta, rel=1e-3)
+
+
+def test_a_large_delta_is_not_overspent_by_moves_that_are_out_of_range():
+    found = [laplace_noise(beta, 0.3, 0.1) for beta in np.geomspace(3e-4, 0.29, 50).tolist()]
+    assert max(noise.cost_of_one().delta for noise in found if noise is not None) <= 0.1
 
 
 def test_more_noise_costs_less_and_a_smoother_bound_too():
