@@ -76,3 +76,7 @@ def test_cells_are_never_more_than_the_bound() -> None:
     parts = parts_of_boxes(boxes, np.array([10**15] * 50 + [-5] * 50), 1.0)
     assert parts.prod(axis=1).sum() <= MOST_CELLS
     assert (parts[50:] == 1).all() and parts[:50].min() > 50
+
+
+def test_an_axis_of_few_points_has_a_box_for_each() -> None:
+    assert [Equal.of((2, 9), most).shape for most in (1, 2, 3)] == [(1, 1), (2, 2), (2, 3)]
