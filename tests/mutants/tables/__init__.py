@@ -17,6 +17,7 @@ from tests.mutants.tables import (
     parts,
     parts_of_failure,
     pictures,
+    plain_parts,
     plane,
     promises,
     questions,
@@ -92,5 +93,8 @@ MUTANTS = (
     *small_promises.COVERS,
     *small_promises.CELLS,
     *admitted.ADMITTED,
+    *plain_parts.MECHANISMS,
+    *plain_parts.ACCOUNTING,
+    *plain_parts.COUNTS,
 )
 """Every wrong version."""
