@@ -101,7 +101,7 @@ def test_deltas_are_taken_from_the_budget():
 
 
 def test_epsilons_whose_power_is_no_float_are_added_up():
-    assert spend([laplace("r", "x", 800.0, 1)] * 2, 1e-6).epsilon == 1600
+    assert spend([laplace("r", "x", 800.0, 1)] * 2, 1e-3).epsilon == 1600
 
 
 def build(multiplier):

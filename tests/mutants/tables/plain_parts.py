@@ -7,6 +7,7 @@ _HEAVY = ("tests/core/mechanisms/test_heavy_path.py",)
 _SPLITS = ("tests/core/mechanisms/test_splits.py",)
 _PATHS = Selection(("tests/core/mechanisms/test_random_path.py",), only="proof_counts")
 _NOISE = ("tests/core/mechanisms/test_calibrate_noise.py",)
+_COUNTED = Selection(("tests/core/mechanisms/test_partition_selection.py",), only="is_charged")
 _BOXES = ("tests/core/ranges/test_boxes.py",)
 _FOUND = ("tests/core/ranges/test_found.py",)
 _STORED = ("tests/core/statistics/test_stored_totals.py",)
@@ -119,6 +120,22 @@ MECHANISMS = (
         "    epsilon = min(epsilon, MOST_EPSILON)\n",
         "",
         Selection(_NOISE, only="leaves_no_noise"),
+    ),
+    Mutant(
+        12,
+        _OF + "partition_selection.py",
+        "Gaussian noise of numbers of units is drawn as Laplace noise",
+        "(noise.gaussian if self.gaussian else noise.laplace)(noisy",
+        "noise.laplace(noisy",
+        _COUNTED,
+    ),
+    Mutant(
+        12,
+        _OF + "partition_selection.py",
+        "Laplace noise of numbers of units is said to deviate by its scale",
+        "return self.scale if self.gaussian else math.sqrt(2) * self.scale",
+        "return self.scale",
+        _COUNTED,
     ),
 )
 """What mechanisms cost and release at the edges of their proofs."""
@@ -319,6 +336,14 @@ COUNTS = (
         "np.floor(sides.clip(0) + 0.5).T",
         "np.floor(sides.clip(0)).T",
         Selection(("tests/core/cdf/test_largest_errors.py",), only="half_a_record"),
+    ),
+    Mutant(
+        12,
+        "core/statistics/by_group.py",
+        "a coin looks at the last of all totals",
+        "return self.selection.released(aggregate.keys, aggregate.totals[:, 0], noise), {}",
+        "return self.selection.released(aggregate.keys, aggregate.totals[:, -1], noise), {}",
+        Selection(("tests/core/statistics/test_task.py",), only="coin_looks_at"),
     ),
 )
 """Counts of rectangles, of groups and of all values: promises, sizes and sections."""
