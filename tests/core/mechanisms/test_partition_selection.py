@@ -225,7 +225,7 @@ def test_a_threshold_finds_large_groups_and_no_empty_ones():
 
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_numbers_of_units_have_the_noise_that_is_charged(gaussian):
-    """20,000 numbers: a deviation 5% off is seen, and the mean size as a part of it tells both kinds apart."""
+    """20,000 numbers: a deviation 5% off is seen, and the mean size as a part of it tells kinds apart."""
     draw, much = threshold(50.0, 1e-6, gaussian=gaussian), 10**6
     off = draw.released(np.arange(20_000), np.full(20_000, much), SeededNoise(0))[1] - much
     assert off.std() == pytest.approx(draw.deviation, rel=0.04)
