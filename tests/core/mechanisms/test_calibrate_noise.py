@@ -10,6 +10,8 @@ from scipy import integrate, stats
 
 from core.mechanisms.admissible import Admissible, heavy_tailed_epsilon, laplace_delta, rounded
 from core.mechanisms.calibrate_noise import calibrate_noise, heavy_tailed, laplace_noise
+from core.mechanisms.smooth_noise import calibrate_smooth
+from core.quantiles.params import Median
 from tests.core.exact import fits
 from tests.core.seeded import SeededNoise
 
@@ -296,3 +298,14 @@ def test_every_value_has_noise_of_the_scale_of_the_sensitivity(monkeypatch, axes
     assert drawn == [("student", 12.0)] * axes
     with pytest.raises(ValueError, match="2 values"):
         draw.add([1, 2], 3.0, SeededNoise(0))
+
+
+@pytest.mark.parametrize("changes", [1, 2])
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_a_value_and_the_scale_of_its_noise_spend_the_budget_together(changes, share):
+    draws = calibrate_smooth(
+        Median(noise="laplace", scale_share=share), 1.0, 1e-6, changes=changes, doubling=1.0
+    ).draws()
+    assert [draw.changes for draw in draws] == [changes] * (2 if share else 1)
+    assert sum(draw.cost.epsilon for draw in draws) == pytest.approx(1.0)
+    assert 0.5e-6 < sum(draw.cost.delta for draw in draws) <= 1e-6

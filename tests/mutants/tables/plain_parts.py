@@ -8,6 +8,7 @@ _SPLITS = ("tests/core/mechanisms/test_splits.py",)
 _PATHS = Selection(("tests/core/mechanisms/test_random_path.py",), only="proof_counts")
 _NOISE = ("tests/core/mechanisms/test_calibrate_noise.py",)
 _COUNTED = Selection(("tests/core/mechanisms/test_partition_selection.py",), only="is_charged")
+_TOGETHER = Selection(_NOISE, only="spend_the_budget")
 _BOXES = ("tests/core/ranges/test_boxes.py",)
 _FOUND = ("tests/core/ranges/test_found.py",)
 _STORED = ("tests/core/statistics/test_stored_totals.py",)
@@ -136,6 +137,38 @@ MECHANISMS = (
         "return self.scale if self.gaussian else math.sqrt(2) * self.scale",
         "return self.scale",
         _COUNTED,
+    ),
+    Mutant(
+        6,
+        _OF + "calibrate_noise.py",
+        "noise of a replacement is charged for one change",
+        "changes=changes, times=times)",
+        "times=times)",
+        _TOGETHER,
+    ),
+    Mutant(
+        7,
+        _OF + "smooth_noise.py",
+        "the scale of noise is charged for one of two changes",
+        "share * one.epsilon, 1, changes=changes)",
+        "share * one.epsilon, 1)",
+        _TOGETHER,
+    ),
+    Mutant(
+        7,
+        _OF + "smooth_noise.py",
+        "the value takes the epsilon of its scale, too",
+        "(1 - share) * one.epsilon, one.delta",
+        "one.epsilon, one.delta",
+        _TOGETHER,
+    ),
+    Mutant(
+        6,
+        _OF + "smooth_noise.py",
+        "each of two changes gets half of delta",
+        "one = Cost(epsilon, delta).per_change(changes)",
+        "one = Cost(epsilon / changes, delta / changes)",
+        _TOGETHER,
     ),
 )
 """What mechanisms cost and release at the edges of their proofs."""
