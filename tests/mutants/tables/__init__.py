@@ -5,6 +5,7 @@ from tests.mutants.tables import (
     bounds,
     choosing,
     clusters,
+    columns,
     dates,
     divided,
     doubled,
@@ -96,5 +97,6 @@ MUTANTS = (
     *plain_parts.MECHANISMS,
     *plain_parts.ACCOUNTING,
     *plain_parts.COUNTS,
+    *columns.COLUMNS,
 )
 """Every wrong version."""
