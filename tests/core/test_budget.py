@@ -96,6 +96,12 @@ def test_deltas_are_taken_from_the_budget():
     assert spend([choice], 1e-6).epsilon == pytest.approx(0.1)
     assert spend([choice, laplace("r", "x", 0.2, 1)], 0.5e-6).epsilon == math.inf
     assert spend([choice, gaussian("r", "x", 0.01, 1)], 1e-6).epsilon == math.inf
+    assert spend([choice], 1e-5).delta == 1e-6  # no more where nothing is gained by more
+    assert spend([laplace("r", "x", 0.2, 1)], 1e-6).delta == 0
+
+
+def test_epsilons_whose_power_is_no_float_are_added_up():
+    assert spend([laplace("r", "x", 800.0, 1)] * 2, 1e-3).epsilon == 1600
 
 
 def build(multiplier):

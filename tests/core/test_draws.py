@@ -8,6 +8,7 @@ constraints on these and on the probabilities of the complement.
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from scipy.optimize import linprog
 from core.budget import Budget, Mechanism, before_sampling, sampled, spend
 from core.draws import Cost, Gaussian, Laplace
 from core.privacy_filter import Charge
+from core.secure_noise import SecureNoise
 from tests.core.hockey_stick import (
     Draw,
     Normal,
@@ -26,6 +28,7 @@ from tests.core.hockey_stick import (
     laplace,
     randomized_response,
 )
+from tests.core.seeded import SeededNoise
 
 EPSILONS = (0.05, 0.5, 1.0, 3.0)
 PROMISES = [(epsilon, delta) for epsilon in EPSILONS for delta in (0.0, 1e-6, 1e-3)]
@@ -223,3 +226,14 @@ def test_two_changes_of_approximate_draws_compose() -> None:
     assert cost(draws, STEP).delta(spend(mechanisms, 1e-4).epsilon)[0] <= 1e-4
     with pytest.raises(ValueError, match="Gaussian draw on a sample"):
         Cost(rho=0.1).amplified(0.5)
+
+
+@pytest.mark.parametrize(("kind", "flat"), [(Laplace, 0.5**0.5), (Gaussian, (2 / math.pi) ** 0.5)])
+def test_noise_is_of_its_kind_and_deviates_as_stated(kind: type[Laplace | Gaussian], flat: float) -> None:
+    """20,000 draws: a deviation 5% off is seen, and the mean size as a part of it tells both kinds apart."""
+    draw = kind(what="any", scale=50.0, sensitivity=1)
+    noise = draw.add(np.zeros(20_000, dtype=np.int64), SeededNoise(0))
+    assert noise.std() == pytest.approx(draw.deviation, rel=0.04)
+    assert np.abs(noise).mean() / noise.std() == pytest.approx(flat, rel=0.03)
+    with pytest.raises(ValueError, match="not above 0"):
+        replace(draw, scale=-50.0).add(np.zeros(1, dtype=np.int64), SecureNoise())

@@ -70,6 +70,7 @@ def test_where_draws_of_two_changes_do_not_compose_to_the_budget_group_privacy_d
     plan = plan_groups(gaussian, budget, 2, 1)
     assert spend(plan.mechanisms, budget.delta).epsilon > 0.1
     assert 0.0999 < plan.spend.epsilon <= 0.1 and Accountant.GROUP in plan.spend.accountants
+    assert plan.spend.delta == pytest.approx(1e-6, rel=1e-9) and plan.spend.delta <= budget.delta
 
 
 @pytest.mark.parametrize("changes", [1, 2])

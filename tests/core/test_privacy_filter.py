@@ -172,7 +172,8 @@ def test_a_replacement_is_charged_as_two_moves() -> None:
     charge = Charge(Budget(0.5, 1e-7), (draw,)).under_replacement()
     assert charge.budget.epsilon == 1.0
     assert charge.budget.delta == pytest.approx((1 + math.exp(0.5)) * 1e-7, rel=1e-15)
-    assert charge.mechanisms[0].rho == 4 * draw.rho
+    assert (charge.mechanisms[0].rho, charge.mechanisms[0].sensitivity) == (4 * draw.rho, 2.0)
+    assert Charge(Budget(50.0, 1e-6), ()).under_replacement().budget.delta < 1
     pure = Mechanism("r", "m", 1.0, 1.0, epsilon=0.3, delta=1e-8).under_replacement()
     assert pure.epsilon == 0.6
     assert pure.delta == pytest.approx((1 + math.exp(0.3)) * 1e-8, rel=1e-15)
@@ -193,6 +194,12 @@ def test_draws_without_a_delta_fill_a_renyi_filter_where_they_need_half_of_its_d
     rho = allowed_divergence(budget.epsilon, budget.delta / 2, order) / order
     charge = Charge(Budget(0.1, 0.0), (Mechanism("r", "m", 1.0, 1.0, rho=rho / 4),))
     assert filter_spend([charge] * 4, budget, order).epsilon == pytest.approx(budget.epsilon, rel=1e-12)
+
+
+def test_no_run_spends_nothing_where_an_order_allows_nothing() -> None:
+    assert allowed_divergence(0.01, 5e-10, 1.5) < 0
+    assert filter_spend([], Budget(0.01, 1e-9), 1.5).epsilon == 0
+    assert filter_spend([run(1e-6)], Budget(0.01, 1e-9), 1.5).epsilon == math.inf
 
 
 def test_a_sum_may_exceed_its_limit_by_rounding_alone() -> None:

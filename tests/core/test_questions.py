@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from scipy.stats import norm
 
-from core.budget import Budget, spend
+from core.budget import Accountant, Budget, Spend, spend
 from core.domain import Grid
 from core.draws import charged
 from core.errors import InvalidValue
@@ -146,3 +146,21 @@ def test_what_questions_hide_is_told_once() -> None:
     )
     assert joint.hides is not None and joint.hides == joint.plans["a"].hides
     assert plan_together(MIXED, BUDGET).hides is None
+
+
+def test_different_things_that_questions_hide_are_all_told() -> None:
+    plan = question("histogram", cells=8)(BUDGET)
+    plans = {name: replace(plan, hides=hides) for name, hides in (("a", "this"), ("b", None), ("c", "that"))}
+    assert JointPlan(plans, {}, 1.0, Spend(0.0)).hides == "this; and that"
+
+
+def test_where_draws_of_questions_compose_to_more_the_spends_of_questions_add_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = question("histogram", cells=8)(BUDGET)
+    monkeypatch.setattr(
+        "core.questions.spend", lambda draws, delta: Spend(float(len(draws) ** 2), (), delta / 2)
+    )
+    budgets = {"a": Budget(1.0, 2e-7), "b": Budget(1.0, 4e-7)}
+    found = JointPlan({"a": plan, "b": plan}, budgets, 1.0, Spend(0.0)).recomputed(1e-6)
+    assert found == Spend(2.0, (Accountant.QUESTIONS,), pytest.approx(3e-7))

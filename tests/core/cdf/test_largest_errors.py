@@ -40,6 +40,11 @@ def test_few_simulations_do_not_show_rare_errors():
     assert simulated(walks(0))(1e-6).count == math.inf
 
 
+def test_errors_of_half_a_record_are_rounded_up():
+    bound = simulated([np.array([2.5, 0.0, -1.5])] * (PILOTS + TRIALS))(0.1)
+    assert (bound.count, bound.range) == (3.0, 5.0)
+
+
 def test_made_up_noise_is_discrete_laplace():
     noise = made_up(3.0, 200_000, np.random.default_rng(1))
     support, mass = laplace_mass(3.0, 60)

@@ -10,6 +10,8 @@ from scipy import integrate, stats
 
 from core.mechanisms.admissible import Admissible, heavy_tailed_epsilon, laplace_delta, rounded
 from core.mechanisms.calibrate_noise import calibrate_noise, heavy_tailed, laplace_noise
+from core.mechanisms.smooth_noise import calibrate_smooth
+from core.quantiles.params import Median
 from tests.core.exact import fits
 from tests.core.seeded import SeededNoise
 
@@ -129,6 +131,11 @@ def test_laplace_delta_is_the_integral(epsilon, delta, beta):
     assert integrated_delta(min(2 * noise.alpha, 10), beta, epsilon) > 1.5 * delta
 
 
+def test_laplace_delta_counts_both_tails():
+    """Of a small move both tails are alike, so one of them alone is half."""
+    assert laplace_delta(0.01, 0.3, 0.5) == pytest.approx(integrated_delta(0.01, 0.3, 0.5), rel=2e-3)
+
+
 def test_the_published_laplace_calibration_is_far_from_tight():
     epsilon, delta = 1.0, 1e-6
     assert laplace_delta(epsilon / 2, epsilon / (2 * math.log(2 / delta)), epsilon) < 1e-8
@@ -196,6 +203,23 @@ def test_calibration_picks_the_least_error_and_refuses_what_does_not_fit():
         calibrate_noise("a number", "laplace", 1.0, 0.0, 0.1, 1.0)
 
 
+@pytest.mark.parametrize("kind", ["cauchy", "student", "laplace"])
+@pytest.mark.parametrize("doubling", [0.2, 20.0])
+def test_the_smoothness_has_the_least_error_where_sensitivities_grow_as_expected(kind, doubling):
+    def error(noise):
+        grown = max(math.exp(-noise.beta * k) * (1 + k / doubling) for k in np.linspace(0, 3000, 30_001))
+        return grown * noise.tail(0.1) / noise.alpha
+
+    tried = (1.0 * np.geomspace(2e-3, 0.99, 50)).tolist()
+    others = [laplace_noise(b, 1.0, 1e-6) if kind == "laplace" else heavy_tailed(kind, b, 1.0) for b in tried]
+    ours = calibrate_noise("a number", kind, 1.0, 1e-6, 0.1, doubling)
+    assert error(ours) <= 1.001 * min(error(noise) for noise in others if noise is not None)
+
+
+def test_an_epsilon_that_leaves_no_noise_is_not_spent():
+    assert calibrate_noise("a number", "auto", 1e4, 0.0, 0.1, 1.0).cost.epsilon <= 100
+
+
 def test_the_released_value_is_private_by_exact_masses():
     """f moves by S and S stays, the worst here: the loss is met, and half the noise breaks it."""
     noise = heavy_tailed("cauchy", 0.3, 1.0)
@@ -243,6 +267,11 @@ def test_the_cost_of_laplace_noise_inverts_its_calibration(epsilon, delta):
     assert max(spent) == pytest.approx(delta, rel=1e-3)
 
 
+def test_a_large_delta_is_not_overspent_by_moves_that_are_out_of_range():
+    found = [laplace_noise(beta, 0.3, 0.1) for beta in np.geomspace(3e-4, 0.29, 50).tolist()]
+    assert max(noise.cost_of_one().delta for noise in found if noise is not None) <= 0.1
+
+
 def test_more_noise_costs_less_and_a_smoother_bound_too():
     for kind, epsilon in (("cauchy", 0.0), ("student", 0.0), ("laplace", 1.0)):
 
@@ -269,3 +298,14 @@ def test_every_value_has_noise_of_the_scale_of_the_sensitivity(monkeypatch, axes
     assert drawn == [("student", 12.0)] * axes
     with pytest.raises(ValueError, match="2 values"):
         draw.add([1, 2], 3.0, SeededNoise(0))
+
+
+@pytest.mark.parametrize("changes", [1, 2])
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_a_value_and_the_scale_of_its_noise_spend_the_budget_together(changes, share):
+    draws = calibrate_smooth(
+        Median(noise="laplace", scale_share=share), 1.0, 1e-6, changes=changes, doubling=1.0
+    ).draws()
+    assert [draw.changes for draw in draws] == [changes] * (2 if share else 1)
+    assert sum(draw.cost.epsilon for draw in draws) == pytest.approx(1.0)
+    assert 0.5e-6 < sum(draw.cost.delta for draw in draws) <= 1e-6

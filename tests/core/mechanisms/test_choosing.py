@@ -61,6 +61,10 @@ def test_nothing_has_the_smallest_score_that_serves(epsilon, k, delta):
     assert replace(draw, nothing=draw.nothing - 1).cost.delta > delta
 
 
+def test_nothing_scores_no_less_for_a_delta_above_a_half():
+    assert Choosing.of("any", 1.0, 0.999, 1) == Choosing.of("any", 1.0, 0.5, 1)
+
+
 @pytest.mark.parametrize("cuts", [[], [0, 2, 2, 5, 7]], ids=["one part", "parts"])
 def test_it_draws_that_distribution(cuts):
     """Keys of one score, too, also in several parts. 3,000 draws; power over 0.999 against halved noise and

@@ -55,6 +55,8 @@ def test_a_walk_keeps_the_margins_of_its_proof(bits):
         replace(walk, query_scale=2 * walk.query_scale),
     ):
         assert nearer.cost.delta > 1.1 * walk.cost.delta
+    earlier = replace(walk, stop=2 + walk.threshold + error - 1)
+    assert earlier.cost.delta == walk.missed(error - 1, bits + 1) > walk.cost.delta
 
 
 def test_a_walk_releases_points_between_records():
@@ -79,3 +81,10 @@ def test_delta_counts_every_query_of_a_walk(bits, monkeypatch):
     margin = min(walk.threshold - 3, walk.stop - 2 - walk.threshold)
     assert asked == [bits + 1]
     assert walk.cost.delta == walk.missed(margin, asked[0]) > walk.missed(margin, asked[0] - 1)
+
+
+def test_few_records_ask_for_0_and_show_no_point_whatever_the_noise(monkeypatch):
+    walk, asked = HeavyPathWalk.calibrated("any", 1.0, 1e-3, 20), []
+    monkeypatch.setattr(HeavyPathWalk, "sampled", lambda _, queries, *more: asked.append(queries) or 0)
+    assert walk.point([3] * (walk.stop - 1), 20, SeededNoise(0)) is None
+    assert asked == [[0] * 21]

@@ -223,6 +223,17 @@ def test_a_threshold_finds_large_groups_and_no_empty_ones():
     assert noisy.min() >= draw.threshold
 
 
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_numbers_of_units_have_the_noise_that_is_charged(gaussian):
+    """20,000 numbers: a deviation 5% off is seen, and the mean size as a part of it tells kinds apart."""
+    draw, much = threshold(50.0, 1e-6, gaussian=gaussian), 10**6
+    off = draw.released(np.arange(20_000), np.full(20_000, much), SeededNoise(0))[1] - much
+    assert off.std() == pytest.approx(draw.deviation, rel=0.04)
+    assert np.abs(off).mean() / off.std() == pytest.approx(
+        (2 / math.pi if gaussian else 0.5) ** 0.5, rel=0.03
+    )
+
+
 @pytest.mark.parametrize("sums", [2, 3])
 def test_a_group_is_found_by_its_noisy_sums(sums):
     """4,000 groups at the threshold and 4,000 a step below: half of them each, whose noisy sums reach it."""

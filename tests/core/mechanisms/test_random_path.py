@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from core.mechanisms.random_path import RandomPath
 from tests.core.trees import neighboring
@@ -58,3 +59,10 @@ def test_a_path_that_stops_too_late_for_its_proof_is_not_free():
     assert 2 * math.log(1000) / 0.1 > 138
     assert path_.cost.epsilon == math.inf
     assert replace(path_, trim=139).cost.epsilon < 2.0
+
+
+def test_a_path_costs_what_its_proof_counts():
+    """Three rates, e^rate, and a rate for each even step, of which log_{4/3}(5) halve the weight."""
+    cost = RandomPath(what="any", path_rate=0.1, records=1000, trim=200).cost
+    assert cost.epsilon == pytest.approx(0.1 * (3 + 1.1051709 + 5.5945001), rel=1e-6)
+    assert cost.delta == pytest.approx(1000 * 2.5175e-9, rel=1e-4)

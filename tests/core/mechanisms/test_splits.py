@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def test_outcomes_of_a_limited_number_of_cells_are_as_likely_as_charged():
     draw = Splits.of("cells", 1.5)
     for most in (1, 2, 3, 5):
         here, there = (outcomes(draw, values, 8, 2, most) for values in ([1] * 6, [1] * 7))
-        assert max(len(edges) - 1 for edges in here) <= most
+        assert max(len(edges) - 1 for edges in here) == most
         assert max(abs(math.log(there[edges] / p)) for edges, p in here.items()) <= 1.5
 
 
@@ -88,6 +89,7 @@ def test_outcomes_of_a_replacement_are_as_likely_as_charged(scale, decay):
     assert draw.cost.epsilon == pytest.approx(one + 1 / scale)
     added = Splits(what="cells", scale=scale, decay=decay, changes=2)
     assert added.cost.epsilon == pytest.approx(2 * one)  # two additions, as of a unit with two rows
+    assert replace(draw, rate=0.5).cost == replace(added, rate=0.5).cost  # the proof knows no sample
 
 
 @pytest.mark.parametrize("changes", [1, 2])

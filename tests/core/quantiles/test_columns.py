@@ -229,3 +229,37 @@ def test_too_many_points_are_refused() -> None:
     with pytest.raises(InvalidValue, match=r"all columns together may have 2\^62 grid points"):
         the_plan(grid=grid)
     assert the_plan(grid=Grid((0, 0), (2**61 - 1, 2**61 - 1), 1)).rounds
+
+
+def test_columns_share_the_failure_and_delta() -> None:
+    """Two equal columns are promised what one is with half of both failure and epsilon."""
+    one, two = Grid((0.0,), (99.0,), 1.0), Grid((0.0, 0.0), (99.0, 99.0), 1.0)
+    both, alone = (Median(failure=each, method="exponential") for each in (0.1, 0.05))
+    assert the_plan(both, two).promises == the_plan(alone, one, Budget(0.5, 0.0)).promises
+    smooth = the_plan(Median(method="smooth", noise="laplace"), two, Budget(1.0, 1e-6))
+    assert 0.5e-6 < sum(draw.delta for draw in smooth.mechanisms) <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("secrets", "each"),
+    [
+        (DistancePerAxis((2, 9)), (Distance(2), Distance(9))),
+        (Partition((4, 16)), (Partition((4,)), Partition((16,)))),
+    ],
+    ids=["distances", "partition"],
+)
+def test_every_column_is_searched_under_its_own_part_of_the_policy(secrets: Any, each: Any) -> None:
+    one, two = Grid((0.0,), (63.0,), 1.0), Grid((0.0, 0.0), (63.0, 63.0), 1.0)
+    params = Median(method="ordered")
+    both = the_plan(params, two, neighbors=Neighbors("replace_one", Policy(secrets))).rounds[0].columns
+    for column, own in zip(both, each, strict=True):
+        alone = the_plan(params, one, neighbors=Neighbors("replace_one", Policy(own))).rounds[0]
+        changes = [[draw.change for draw in step.draws()] for step in (column, alone)]
+        assert changes[0] == changes[1] != []
+
+
+def test_noise_takes_no_value_beyond_the_domain() -> None:
+    plan = the_plan(Median(method="smooth"), Grid((0.0,), (9.0,), 1.0), Budget(0.01, 0.0))
+    points = blocks(np.full((5, 1), 4))
+    steps = {run_in_memory(plan.rounds, points, plan.start, SeededNoise(seed)).step for seed in range(40)}
+    assert (min(steps), max(steps)) == (0, 9)

@@ -12,7 +12,7 @@ from core.domain import Grid
 from core.gaps import Order, Runs
 from core.noise import Noise
 from core.quantiles.aim import UNIT, Aim
-from core.quantiles.exponential import per_weight
+from core.quantiles.exponential import far_from, per_weight
 from core.quantiles.params import Median, Minimum, Quantiles
 from core.quantiles.task import MEDIAN, MINIMUM, QUANTILES
 from tests.core.exact import excess
@@ -317,3 +317,14 @@ def test_the_typical_error_of_a_median_says_what_its_interval_costs(share):
     assert 1.15 < with_it * (1 - share) / without < 1.45
     said = f"The standard error of the rank is {with_it / without:.3g} times that without it."
     assert any(said in note for note in plans[1].notes)
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_points_at_which_scores_end_are_chosen_with_a_ten_billionth_of_the_failure(public):
+    """All of them together, beside a point of the wanted rank; a record nearer they would be chosen more."""
+    size, aim = 1 << 30, Aim(0.25, public)
+    draw = per_weight("value", 0.5, REPLACE if public else ADD)
+    far = far_from(aim, size, draw, 0.1)
+    chances = [size * math.exp(-(far - nearer) / (aim.weight * draw.scale)) for nearer in (0, 1)]
+    assert chances[0] <= 0.1e-10 * (1 + 1e-9) and chances[1] > 0.1e-10
+    assert far_from(aim, 1000, draw, 0.1) is None

@@ -63,9 +63,11 @@ def test_boxes_of_wide_axes_are_few(sizes: tuple[int, ...]) -> None:
 
 def test_the_published_sizes_of_grids() -> None:
     """Qardaji, Yang and Li 2013: m^2 = n epsilon / 10, first level max(10, m / 4), second n' epsilon' / 5."""
-    assert cells_of_axis(np.array([1e6, -5.0]), 1.0, 2, 10.0).tolist() == [316, 1]
+    assert cells_of_axis(np.array([1e6, -1e6]), 1.0, 2, 10.0).tolist() == [316, 1]
     assert boxes_of_axis(1e6, 1.0, 2) == 79 and boxes_of_axis(1e3, 1.0, 2) == 10
     assert boxes_of_axis(1e30, 1.0, 2) == 512 and boxes_of_axis(0, 1.0, 3) == 4
+    assert boxes_of_axis(1e30, 1.0, 3) == 64  # cubed, they are as many
+    assert cells_of_axis(np.array([1e6]), 1.0, 3, 10.0).tolist() == [round((2 / 3 * 1e5) ** 0.4)] == [85]
 
 
 def test_cells_are_never_more_than_the_bound() -> None:
@@ -74,3 +76,7 @@ def test_cells_are_never_more_than_the_bound() -> None:
     parts = parts_of_boxes(boxes, np.array([10**15] * 50 + [-5] * 50), 1.0)
     assert parts.prod(axis=1).sum() <= MOST_CELLS
     assert (parts[50:] == 1).all() and parts[:50].min() > 50
+
+
+def test_an_axis_of_few_points_has_a_box_for_each() -> None:
+    assert [Equal.of((2, 9), most).shape for most in (1, 2, 3)] == [(1, 1), (2, 2), (2, 3)]

@@ -318,3 +318,24 @@ def test_the_bound_of_a_whole_box_covers_the_noisier_of_box_and_cells(scales: tu
     beyond = math.floor((whole.high + 1) / weight)
     alone = math.exp(-(beyond + 1) / scale) / (1 + math.exp(-1 / scale)) / 2
     assert whole.low == 0 and 2 * alone <= failure / 2
+
+
+@pytest.mark.parametrize("count", [-1000, 1000])
+def test_both_bounds_of_a_whole_box_are_as_far_from_its_count_and_never_below_0(count: int) -> None:
+    boxes, sides = Boxes.of(Equal.of((10, 10), 1), np.arange(2)), ((0.0, 9.0), (0.0, 9.0))
+    one, noisy = Cells(boxes, np.ones((1, 2), np.int64)), np.array([count])
+    found = CountedCells(one, noisy, noisy, 10.0, 10.0, Asked((sides,), 0.1))
+    (whole,) = found.result(Grid((0.0, 0.0), (9.0, 9.0), 1.0)).ranges
+    if count < 0:
+        assert (whole.low, whole.high) == (0, 0)
+    else:
+        assert count - whole.low == whole.high - count >= 2 * whole.standard_error
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_promised_of_cells_is_that_of_their_own_noise(method: str) -> None:
+    plan = plan_for(method, failure=0.3)
+    own = variance(plan.rounds[-1].cells.scale)
+    assert plan.promises["standard_error"] == pytest.approx(math.sqrt(own))
+    bound = largest_one(own, plan.rounds[-1].cells.scale, 0.3 / MOST_CELLS)
+    assert bound <= plan.promises["cell_error"] < bound + 1

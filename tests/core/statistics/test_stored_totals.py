@@ -13,6 +13,7 @@ from core.neighbors import Neighbors
 from core.rounds import Block, sections_of, total_in_memory
 from core.statistics import stored_totals
 from core.statistics.params import Statistics
+from core.statistics.quantities import Quantity
 from core.statistics.stored_totals import StoredTotals, TotalsInSections
 from core.statistics.task import STATISTICS
 from core.statistics.totals import GroupTotals
@@ -136,3 +137,20 @@ def test_few_possible_values_need_no_sections() -> None:
         for measures in (("count",), ("count", "minimum")):
             plan = STATISTICS.plan(grid, Statistics(measures, **more), budget, neighbors, bytes(16))
             assert bool(sections_of(plan.rounds[0])) == (wanted and "minimum" in measures)
+
+
+@pytest.mark.parametrize("many", ["values", "groups"])
+def test_values_of_one_group_and_one_value_of_many_groups_are_in_sections_alike(many: str) -> None:
+    """4,096 pairs in 16 sections: binomial, so more than 384 in one of them has a probability below 1e-12."""
+    each, same = np.arange(4096), np.full(4096, 5)
+    groups, points = (same * 0, each) if many == "values" else (each, same)
+    keys = np.unique(groups)
+    sections = TotalsInSections(keys, keys[:, None], (ValueCounts.of(groups, points),)).split(16)
+    assert sum(len(section.values[0]) for section in sections) == 4096
+    assert max(len(section.values[0]) for section in sections) <= 384
+
+
+def test_a_unit_that_is_alone_in_each_of_its_groups_counts_in_each() -> None:
+    block = Block(np.zeros((3, 1), np.int64), np.full(3, 7, np.uint64), groups=np.arange(3))
+    asked = (Quantity("units"), Quantity("unit_sum", 0, 3, -1))
+    assert GroupTotals.of(block, asked, labeled=False).totals.tolist() == [[1, 1]] * 3

@@ -541,6 +541,18 @@ def test_what_finds_private_groups():
     assert isinstance(many.selection, CountThreshold) and many.selection.gaussian
 
 
+def test_a_coin_looks_at_numbers_of_units_alone():
+    """1,000 units at 0: their sum finds no group, and neither do 9 units of the largest sum."""
+    line, size = Grid((0.0,), (100.0,), 1.0), np.array([1000, 9])
+    once = Contributions(rows=3, clamp="unit")
+    plan_ = plan(("sum",), Budget(1.0, 1e-9), grouping=PRIVATE, contributions=once, grid=line)
+    assert isinstance(plan_.rounds[0].selection, OptimalSelection)
+    points, labels = np.repeat([0, 100], size)[:, None], np.array([b'["a"]', b'["b"]'])
+    block = Block(points, np.arange(1009, dtype=np.uint64), None, np.repeat([0, 1], size), labels)
+    found = run_in_memory(plan_.rounds, [block], None, SeededNoise(0))
+    assert found.labels.tolist() == [b'["a"]']
+
+
 def test_a_group_of_one_unit_does_not_show():
     """10,000 private groups of one row: at delta 1e-6 none is released, but for probability 0.01."""
     block = Block(

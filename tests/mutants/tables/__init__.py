@@ -5,6 +5,7 @@ from tests.mutants.tables import (
     bounds,
     choosing,
     clusters,
+    columns,
     dates,
     divided,
     doubled,
@@ -18,6 +19,7 @@ from tests.mutants.tables import (
     parts,
     parts_of_failure,
     pictures,
+    plain_parts,
     plane,
     promises,
     questions,
@@ -94,5 +96,9 @@ MUTANTS = (
     *small_promises.CELLS,
     *admitted.ADMITTED,
     *first_questions.ASKED,
+    *plain_parts.MECHANISMS,
+    *plain_parts.ACCOUNTING,
+    *plain_parts.COUNTS,
+    *columns.COLUMNS,
 )
 """Every wrong version."""
