@@ -65,6 +65,7 @@ MUTANTS = (
     *divided.DIVIDED,
     *choosing.CHOSEN,
     *curves.CURVES,
+    *curves.CHANGES,
     *edges.EDGES,
     *stores.WRITES,
     *stores.READS,

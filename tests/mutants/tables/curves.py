@@ -1,4 +1,4 @@
-"""Wrong versions of what is said of a solved value, and of the curve of a sweep."""
+"""Wrong versions of what is said of a solved value, of the curve of a sweep, and of changes."""
 
 from tests.mutants.mutant import Mutant, Selection
 
@@ -10,6 +10,7 @@ _RANGES = Selection(("tests/pipelines/choose/test_sweep.py",), only="equal_dista
 _BESIDE = Selection(("tests/pipelines/choose/test_sweep.py",), only="came_out")
 _TERMINAL = Selection(("tests/pipelines/choose/test_curves.py",), only="terminal")
 _VALUES = Selection(("tests/pipelines/choose/test_curves.py",), only="probability_of")
+_COMPARED = Selection(("tests/pipelines/compare/test_shown.py",))
 _PAGE = Selection(("tests/pipelines/choose/test_curves.py",), only="page")
 
 CURVES = (
@@ -220,5 +221,48 @@ CURVES = (
         "y = replace(y, logarithmic=high > low > 0)",
         "y = replace(y, logarithmic=False)",
         _PAGE,
+    ),
+)
+
+CHANGES = (
+    Mutant(
+        12,
+        "pipelines/compare/shown.py",
+        "a change has the other sign",
+        "number(b - a)",
+        "number(a - b)",
+        _COMPARED,
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/shown.py",
+        "changes beyond noise are not shown first",
+        'ordered = sorted(changes, key=lambda change: change["larger"] is not True)',
+        "ordered = list(changes)",
+        _COMPARED,
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/shown.py",
+        "figures of which nothing is known count as those that noise explains",
+        """{found['larger']:,} of {known:,} figures""",
+        """{found['larger']:,} of {len(found['answers']):,} figures""",
+        _COMPARED,
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/shown.py",
+        "changes that are shown count among those that are not",
+        'f"and {len(changes) - _MOST:,} more"',
+        'f"and {len(changes):,} more"',
+        _COMPARED,
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/compare.py",
+        "figures that only one release has are said to be of the other",
+        "(len(first) - len(both), len(second) - len(both))",
+        "(len(second) - len(both), len(first) - len(both))",
+        _COMPARED,
     ),
 )
