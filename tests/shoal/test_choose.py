@@ -33,6 +33,9 @@ def test_a_sweep_is_a_curve_in_a_notebook():
     assert "&lt;svg" in found._repr_html_() and "┤" in str(found)
     measured = shoal.sweep(JOB, "privacy.epsilon", 0.5, 2, "rank_error", rows=500, shape="clumps")
     assert measured.values["made_up"] == {"rows": 500, "shape": "clumps"}
+    cdf = JOB.replace("median", "cdf") + "params: {ranges: [[18, 65]]}"
+    one = shoal.sweep(cdf, "privacy.epsilon", 0.5, 2, "range_error")
+    assert list(one.values["failure"]) == ["range_error"]
 
 
 def test_a_simulation_shows_what_comes_out(tmp_path, monkeypatch):

@@ -103,6 +103,29 @@ def test_a_job_of_several_questions_is_solved_for_the_promise_of_one():
     assert plan_raw(changed)[0].figures()["middle.rank_error"] == solved.promised
 
 
+MEANS = {"task": "statistics", "params": {"measures": ["mean"]}}
+PARTS = {"task": "quantiles", "params": {"probabilities": [0.1, 0.5, 0.9]}}
+REGION = {"task": "one_cluster", "params": {}}
+
+
+@pytest.mark.parametrize(
+    ("question", "key", "promise", "most", "says"),
+    [
+        (REGION, "questions.own.params.target", "own.missing", 600, "questions.own.params.target is "),
+        (MEANS, EPSILON, "own.mean_error", 90, "it is the error of a mean)."),
+        (PARTS, EPSILON, "own.rank_error", 100, "With questions.own.params.method: tree, "),
+    ],
+)
+def test_what_is_said_of_a_question_is_its_own(question, key, promise, most, says):
+    columns = ["x", "y"] if question is REGION else ["x"]
+    domain = {"lower": [0] * len(columns), "upper": [1] * len(columns), "step": 2**-16}
+    asked = {"own": {**question, "columns": columns, "domain": domain}}
+    job = {**QUESTIONS_JOB, "questions": asked, "privacy": {"epsilon": 1.0, "delta": 1e-6}}
+    changed, solved = solve(job, key, promise, str(most))
+    assert says in solved.says and 0 < solved.promised <= most
+    assert plan_raw(changed)[0].figures()[promise] == solved.promised
+
+
 def test_a_promise_without_its_question_gets_the_name_with_it():
     with pytest.raises(JobError, match=r"'rank_error' is no promise of median \(did you mean middle\.rank"):
         solve(QUESTIONS_JOB, EPSILON, "rank_error", "30")
@@ -118,6 +141,8 @@ def test_a_method_that_promises_it_at_less_is_named():
     asked = changed_job({**raw, "params": {**raw["params"], "method": named}})
     found = solve(asked, EPSILON, "rank_error", "100")[1]
     assert found.value == float(less) < solved.value / 1.05
+    chosen = plan_raw(set_key(raw, EPSILON, solved.value))[0].plan.method
+    found = solve(set_key(raw, "params.method", chosen), EPSILON, "rank_error", "100")[1]
     assert "auto does not choose" not in found.says
 
 
@@ -153,7 +178,8 @@ def test_the_method_that_is_chosen_keeps_the_promise(monkeypatch):
 
     def planned(raw):
         epsilon = raw["privacy"]["epsilon"]
-        mine, others = (1 if epsilon >= 5 else 100) / epsilon, {"other": {"error": 1 / epsilon}}
+        mine = (1 if epsilon >= 5 else 100) / epsilon
+        others = {"late": {"error": 3 / epsilon}, "other": {"error": 1 / epsilon}}
         plan = SimpleNamespace(chosen=None, alternatives=others)
 
         def figures(promises=None):
@@ -186,6 +212,9 @@ def test_a_promise_of_just_what_is_asked_for_is_enough(monkeypatch):
     monkeypatch.setattr(module, "find_question", lambda found, _: found[0])
     _, solved = solve({"privacy": {"epsilon": 1.0}}, EPSILON, "error", "2")
     assert (solved.value, solved.promised) == (0.5, 2.0)
+    assert f"it promises 2.0, and 0.49 promises {1 / 0.49}." in solved.says
+    with pytest.raises(JobError, match=r"at 100 it is 0\.01, the smallest that was found\."):
+        solve({"privacy": {"epsilon": 1.0}}, EPSILON, "error", "0.001")
 
 
 @pytest.mark.parametrize("wide", [_STRIDE, _STRIDE + 1, 40])

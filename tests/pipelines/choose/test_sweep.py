@@ -1,8 +1,11 @@
 """A sweep is a plan at each value; its curve shows on a terminal, as JSON and on a page."""
 
 import json
+import math
 import re
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from pipelines.choose.curves import _line
@@ -11,11 +14,14 @@ from pipelines.choose.sweep import POINTS, Figure, parse_sweep, sweep
 from pipelines.errors import JobError
 from pipelines.figures import plan_raw
 from pipelines.job.job import check_raw
+from pipelines.job.text import set_key
+from pipelines.simulation import simulate as simulation
 from pipelines.simulation.made_up import MadeUp
+from pipelines.simulation.simulate import Measured
 from pipelines.tasks import TASKS
 from tests.pipelines.every_plan import changed_job
 from tests.pipelines.jobs import changes
-from tests.pipelines.test_nearest import QUESTIONS_JOB
+from tests.pipelines.test_nearest import QUESTION, QUESTIONS_JOB
 
 EPSILON = "privacy.epsilon"
 
@@ -77,10 +83,41 @@ def test_values_without_a_plan_are_told(bench):
     assert [point["refused"] is None for point in points] == [False] + [True] * (POINTS - 1)
 
 
+def test_a_range_is_cut_into_equal_distances_or_ratios():
+    near, wide = (parse_sweep(f"{EPSILON}={ends}", changed_job({})).values for ends in ("1..2", "0.12345..6"))
+    assert np.diff(near) == pytest.approx([1 / (POINTS - 1)] * (POINTS - 1), abs=0.01)
+    assert np.diff(np.log(wide)) == pytest.approx(
+        [math.log(6 / 0.12345) / (POINTS - 1)] * (POINTS - 1), abs=0.02
+    )
+    assert wide[0] == 0.12345
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "each_axis"),
+    [("histogram", "cell_error", False), ("sample_and_aggregate", "errors", True)],
+)
+def test_what_came_out_stands_beside_what_is_promised(monkeypatch, task, name, each_axis):
+    """For each axis, figures are parts of what is promised."""
+    measured = [Measured(name, None, each_axis, 0.25, 0.5, 0.75, 1.0)]
+    monkeypatch.setattr(simulation, "simulate", lambda question, made_up: SimpleNamespace(figures=measured))
+    raw = changed_job({**changes(task), EPSILON: 2.0})
+    promised = plan_raw(raw)[0].figures()[name]
+    curve = sweep(raw, parse_sweep(f"{EPSILON}=1..2", raw), name, MadeUp(10))
+    parts = (promised * value if each_axis else value for value in (0.5, 0.25, 0.75))
+    assert curve.points[-1].figures[name] == Figure(promised, *parts)
+
+
+def test_made_up_rows_of_the_command_are_those_of_its_curve():
+    raw = changed_job(changes("median"))
+    described, _, _ = look(raw, sweep=f"{EPSILON}=1..1.1", simulate="50:clumps")
+    assert described["made_up"] == {"rows": 50, "shape": "clumps"}
+
+
 def test_questions_have_curves(bench):
     key = "questions.middle.params.quantile"
-    curve = sweep(QUESTIONS_JOB, parse_sweep(f"{key}=0.25..0.5", QUESTIONS_JOB))
-    assert curve.drawn == ["middle.rank_error"]
+    job = set_key(QUESTIONS_JOB, "questions.sure", {**QUESTION, "params": {"failure": 0.01}})
+    curve = sweep(job, parse_sweep(f"{key}=0.25..0.5", job))
+    assert curve.failures == {"middle.rank_error": 0.1, "sure.rank_error": 0.01}
 
 
 def test_the_page_is_drawn_as_reports_are(bench):
