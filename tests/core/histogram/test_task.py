@@ -80,6 +80,16 @@ def test_what_costs_nothing_is_exact():
     assert sorted(found.counts.tolist()) == [1, 2]
 
 
+@pytest.mark.parametrize("cells", [(2, 1), (3, 1), (2, 2)])
+def test_constraints_cost_more_however_few_cells_there_are(cells):
+    """A row leaves the known part and another one enters it; both go from the first cell to the last."""
+    neighbors = under(Partition((7, 5)), KnownCount((0, 0), (6, 2), 2))
+    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=cells, method="dense"), BUDGET, neighbors, bytes(16))
+    moves = ([(0, 0), (0, 2), (0, 4)], [(6, 4), (0, 2), (6, 0)])
+    loss = np.abs(released(plan, moves[0]) - released(plan, moves[1])).sum()
+    assert loss == pytest.approx(BUDGET.epsilon)
+
+
 def test_constraints_cost_what_their_longest_change_moves():
     """Two rectangles and the outside: three records of a neighbor change."""
     known = KnownCount((0, 0), (2, 1), 4), KnownCount((3, 2), (6, 4), 2)

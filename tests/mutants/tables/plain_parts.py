@@ -378,5 +378,13 @@ COUNTS = (
         "return self.selection.released(aggregate.keys, aggregate.totals[:, -1], noise), {}",
         Selection(("tests/core/statistics/test_task.py",), only="coin_looks_at"),
     ),
+    Mutant(
+        9,
+        "core/histogram/method.py",
+        "known counts cost nothing more where there are two cells",
+        "if neighbors.policy is not None and neighbors.constraints:",
+        "if neighbors.policy is not None and neighbors.constraints and self.cells.number > 2:",
+        Selection(("tests/core/histogram/test_task.py",), only="however_few"),
+    ),
 )
 """Counts of rectangles, of groups and of all values: promises, sizes and sections."""
