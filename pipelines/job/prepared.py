@@ -34,6 +34,8 @@ def check_prepared(
             "input.join."
         )
     prepares = [name for name in ("where", "derive", "join") if getattr(given, name) is not None]
+    if not any(columns for field, columns in given.uses().items() if field != "input.where"):
+        prepares = [name for name in prepares if name != "derive"]  # a number for every row changes with none
     if prepares and privacy.neighbors == "replace_one" and not function:
         raise ValueError(
             f"input.{prepares[0]} is given and privacy.neighbors is replace_one: the number of records would "

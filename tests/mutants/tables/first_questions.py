@@ -11,6 +11,14 @@ _CHECKS = Selection(("tests/pipelines/test_checks.py",), only="noise_may_have_ma
 ASKED = (
     Mutant(
         12,
+        "pipelines/job/prepared.py",
+        "columns of rows may be derived under replace_one beside a column of one number",
+        "if not any(columns for field",
+        "if not all(columns for field",
+        _COUNTING,
+    ),
+    Mutant(
+        12,
         _COUNTS,
         "what only counts may lack a column beside a domain",
         '        and question.get("domain") is None\n',

@@ -66,6 +66,20 @@ def test_rows_and_units_of_groups_are_counted() -> None:
     assert table.column("units").to_pylist() == [1, 1, 0]
 
 
+def test_groups_are_counted_under_replace_one_too() -> None:
+    """The column `each row` is null in no row, whatever it is replaced by."""
+    privacy = {**JOB["privacy"], "neighbors": "replace_one"}
+    job = {**JOB, "input": {}, "group_by": CITIES, "privacy": privacy}
+    del job["output"]
+    table = shoal.run(job, ROWS).table
+    assert table is not None
+    assert table.column("count").to_pylist() == [25, 50, 0]
+    with pytest.raises(
+        shoal.ShoalError, match=r"input\.derive is given and privacy\.neighbors is replace_one"
+    ):
+        shoal.run({**job, "input": {"derive": {"one": "1", "n": "length(name)"}}}, ROWS)
+
+
 def test_questions_may_only_count_beside_others() -> None:
     middle = {"task": "median", "columns": ["n"], "domain": {"lower": [0], "upper": [9], "step": 1}}
     many = {"task": "statistics", "params": {"measures": ["count"]}}
