@@ -36,11 +36,19 @@ def with_decimals(
 
 def first_from(value: float, lower: float, step: float, extent: int) -> int:
     """Return the first of 0, ..., `extent` whose grid point is not below a value; `extent` + 1 if none is."""
+    if math.isinf(value):
+        return extent + 1 if value > 0 else 0
+    if float(lower).is_integer() and float(step).is_integer():  # so are all grid points
+        return min(max(-((int(lower) - math.ceil(value)) // int(step)), 0), extent + 1)
     return math.ceil(min(max((value - lower) / step - _slack(value, lower, step), 0.0), extent + 1.0))
 
 
 def last_up_to(value: float, lower: float, step: float, extent: int) -> int:
     """Return the last of 0, ..., `extent` whose grid point is not above a value; -1 if none is."""
+    if math.isinf(value):
+        return extent if value > 0 else -1
+    if float(lower).is_integer() and float(step).is_integer():
+        return min(max((math.floor(value) - int(lower)) // int(step), -1), extent)
     return math.floor(max(min((value - lower) / step + _slack(value, lower, step), float(extent)), -1.0))
 
 

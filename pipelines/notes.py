@@ -127,7 +127,7 @@ def _points_on_earth(job: Job) -> list[str]:
 
 def _left_out(job: Job, plan: Plan) -> str:
     """Return what becomes of values that are not in the domain."""
-    alone = job.input.columns == (EACH_ROW,)
+    alone = job.input.columns == (EACH_ROW,) and (job.input.derive or {}).get(EACH_ROW) == "1"
     missing = "Rows with a null, NaN or infinity in a used column are left out"
     missing += "." if job.unit is None else f", and so are rows without {job.unit}."
     if alone:

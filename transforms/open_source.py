@@ -179,12 +179,15 @@ def _opened(file: File) -> tuple[File, pa.Schema, int]:
         InputError: see `open_files`.
     """
     system, path = filesystem(file.path)
-    begins = b"?"
     try:
         file = replace(file, version=version_of(file))
         with system.open_input_file(path) as opened:
             begins = opened.read(4)
             opened.seek(0)
+            if not begins and file.format != "JSON lines":  # which may have no line
+                raise Incomplete(
+                    f"input.path: {short(file.name)} is not {file.format}: it is empty; {ALLOWED}."
+                )
             found = _schema_of(file, opened)
     except InputError:
         raise
@@ -196,9 +199,8 @@ def _opened(file: File) -> tuple[File, pa.Schema, int]:
     else:
         fault = f"is not {file.format}, or is truncated or damaged"
         fault = _FAULTS.get(begins, "is not Parquet") if file.format == "Parquet" else fault
-        fault = fault if begins else f"is not {file.format}: it is empty"
     if found is None:
-        kind = Incomplete if not begins or "damaged" in fault else InputError
+        kind = Incomplete if "damaged" in fault else InputError
         raise kind(f"input.path: {short(file.name)} {fault}; {ALLOWED}.")
     schema, pieces = found
     for name, _ in file.folders:

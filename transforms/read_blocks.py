@@ -214,7 +214,7 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
                 batch, ids = batch.filter(kept), pc.filter(pa.array(ids), kept).to_numpy()
             for some, their_ids in _records(next(iter(alike)), batch, ids, most):
                 for reader, numbers in alike.items():
-                    block = _block_of(reader, some, their_ids)
+                    block = _block_of(reader, some, in_this_run(descriptor.file, their_ids))
                     yield from ((number, block) for number in numbers)
             row += rows
         if keys:  # Arrow keeps the memory of texts
@@ -320,5 +320,9 @@ def row_ids(file: File, first: int, rows: int) -> NDArray[np.uint64]:
     They contain the number of the file and not a hash of its name. Otherwise someone who names files could
     find names whose rows collide, and records with the same identity are sampled together.
     """
-    ids = np.arange(first, first + rows, dtype=np.uint64) + np.uint64(file.number << 40)
+    return np.arange(first, first + rows, dtype=np.uint64) + np.uint64(file.number << 40)
+
+
+def in_this_run(file: File, ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the identities of records of a file, by which they are sampled; see `core.sampling.renamed`."""
     return renamed(ids, file.names) if isinstance(file, Held) else ids

@@ -12,7 +12,7 @@ from core.sampling import siphash
 from transforms.group_keys import GroupKeys, without_long
 from transforms.joined_batches import decoded, joined_batches
 from transforms.preparation import AS_THEY_ARE, Preparation
-from transforms.read_blocks import Descriptor, row_ids
+from transforms.read_blocks import Descriptor, in_this_run, row_ids
 from transforms.read_prepared import read_prepared
 from transforms.unit_keys import unit_ids, unit_keys
 
@@ -129,7 +129,7 @@ def read_split(
     columns, preparation, keys = splitting.columns, splitting.preparation, splitting.key_columns
     if splitting.unit is None:
         for batch, kept in read_prepared(preparation, file, row_group, columns, _ROWS, keys=keys):
-            ids, rows = pa.array(row_ids(file, row, batch.num_rows)), batch.num_rows
+            ids, rows = pa.array(in_this_run(file, row_ids(file, row, batch.num_rows))), batch.num_rows
             if kept is not None:
                 batch, ids = batch.filter(kept), ids.filter(kept)
             yield batch, ids, _groups(splitting, batch), row

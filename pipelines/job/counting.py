@@ -41,6 +41,12 @@ def with_each_row(shared: Mapping[str, Any]) -> dict[str, Any]:
     return {**shared, "derive": {**derive, EACH_ROW: "1"}} if isinstance(derive, Mapping) else dict(shared)
 
 
+def _is_taken(shared: Mapping[str, Any]) -> bool:
+    """Return whether an input derives another column of this name."""
+    derive = shared.get("derive")
+    return isinstance(derive, Mapping) and derive.get(EACH_ROW, "1") != "1"
+
+
 def its_columns(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of what only counts, and the checks, of which there is nothing to check.
 
@@ -53,7 +59,7 @@ def its_columns(given: Mapping[str, Any]) -> dict[str, Any]:
 def completed_counts(job: Mapping[str, Any]) -> dict[str, Any]:
     """Return a job as a file has it with columns and a domain, where it only counts and names none."""
     given = job.get("input")
-    if not isinstance(given, Mapping) or not counts_alone(job, given.get("columns")):
+    if not isinstance(given, Mapping) or _is_taken(given) or not counts_alone(job, given.get("columns")):
         return dict(job)
     return {**job, "input": {**with_each_row(given), **its_columns(given)}, "domain": its_domain()}
 
@@ -72,7 +78,7 @@ def completed_questions(
         for name, its in asked.items()
         if isinstance(its, Mapping) and counts_alone(its, its.get("columns"))
     }
-    if not counting:
+    if not counting or _is_taken(job["input"]):
         return job, asked
     return {**job, "input": with_each_row(job["input"])}, {**asked, **counting}
 

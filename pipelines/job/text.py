@@ -216,7 +216,7 @@ def override_key(job: dict[str, Any], override: str) -> None:
 
     Args:
         job: is changed.
-        override: `dotted.key=value`, with a YAML value. A `#` begins no comment there.
+        override: `dotted.key=value`, with a YAML value. A `#` in a text without quotes begins no comment.
 
     Raises:
         JobError: the override is malformed.
@@ -225,8 +225,11 @@ def override_key(job: dict[str, Any], override: str) -> None:
     if not (equals and text.strip()):
         raise JobError(f"--set {override} is not an override: give key=value, such as privacy.epsilon=2.")
     place, key = _below(job, name, f"--set {override}")
-    plain = _WITH_HASH.search(text) and text.strip()[0] not in _BEGINS
-    place[key] = text.strip() if plain else _parse(text, f"--set {override}", key)
+    value, mark = _parse(text, f"--set {override}", key), _WITH_HASH.search(text)
+    before = text[: mark.start()].strip() if mark and text.strip()[0] not in _BEGINS else None
+    place[key] = (
+        text.strip() if before is not None and value in (before, None) and before != "null" else value
+    )
 
 
 def set_key(job: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:

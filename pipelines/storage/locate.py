@@ -57,10 +57,10 @@ def absolute(path: str) -> str:
     if "\0" in path:
         raise JobError(f"{path!r} is not a path: it contains a NUL character.")
     scheme, rest = split_scheme(path)
-    if scheme != LOCAL and "@" in rest.partition("/")[0]:
+    if scheme in EXTRAS and {":", "@"} & {*rest.partition("/")[0]}:
         raise JobError(
-            f"A path has credentials between {scheme} and @, which logs would show: leave them out, and give "
-            "them in the environment."
+            f"A path has a : or an @ right after {scheme}, which no bucket has. If these are credentials, "
+            "logs would show them: give them in the environment."
         )
     if scheme != LOCAL or not path:
         return path

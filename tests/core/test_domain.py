@@ -70,6 +70,20 @@ def test_ends_beyond_the_grid() -> None:
     assert (first_from(1e308, -1e308, 1.0, 9), last_up_to(1e308, -1e308, 1.0, 9)) == (10, 9)
 
 
+@pytest.mark.parametrize("lower", [0, -7, 2**52, 2**52 + 3, -(2**52)])
+@pytest.mark.parametrize("step", [1, 5, 10, 1000])
+def test_points_that_are_whole_numbers_are_compared_exactly(lower, step):
+    """Float64 rounds what lies between such points far from 0, and none of the points."""
+    points = [lower + k * step for k in range(8)]
+    for value in range(lower - 3, points[-1] + 4, max(1, step // 7)):
+        axis = float(value), float(lower), float(step), 7
+        assert first_from(*axis) == next((k for k, point in enumerate(points) if point >= value), 8)
+        assert last_up_to(*axis) == max((k for k, point in enumerate(points) if point <= value), default=-1)
+    ends = float(lower), float(step), 7
+    assert (first_from(-math.inf, *ends), last_up_to(math.inf, *ends)) == (0, 7)
+    assert (first_from(math.inf, *ends), last_up_to(-math.inf, *ends)) == (8, -1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

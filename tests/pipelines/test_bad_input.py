@@ -159,6 +159,9 @@ def test_truncated_parquet(bench, refused):
     assert "part.parquet is truncated" in refused(bench.run(), 1)
     bench.rows.write_bytes(b"")
     assert "part.parquet is not Parquet: it is empty" in refused(bench.run(), 1)
+    empty = bench.folder / "rows.csv"
+    empty.touch()
+    assert "rows.csv is not CSV: it is empty" in refused(bench.run({"input.path": str(empty)}), 1)
     bench.rows.write_bytes(b"x,y\n1,2\n")
     assert "part.parquet is not Parquet;" in refused(bench.run(), 2)
 

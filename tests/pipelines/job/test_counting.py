@@ -110,6 +110,7 @@ def test_such_a_job_may_say_all_that_it_leaves_out() -> None:
         ({"input": {"path": "/a", "where": "1"}}, "input.where: it names no column"),
         ({"input": {"path": "/a", "derive": {"y": "true"}}}, "input.derive.y: it names no column"),
         ({"input": {"path": "/a", "derive": "y"}}, "input.derive is 'y'"),
+        ({"input": {"path": "/a", "derive": {"each row": "x + 5"}}}, "input.columns is missing"),
     ],
 )
 def test_other_jobs_need_a_column_as_before(changes: dict[str, Any], said: str) -> None:

@@ -138,6 +138,9 @@ def test_an_override_needs_a_value(override: str) -> None:
         (" a#b ", "a#b"),
         ("'y #2'", "y #2"),
         ("[1, 2] # two", [1, 2]),
+        ("2 # two", 2),
+        ("null # none", None),
+        ("a b #", "a b #"),
         ("0.5", 0.5),
     ],
 )
