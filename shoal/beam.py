@@ -63,7 +63,7 @@ class Answer(beam.PTransform):
        what was stored. So a repeated step, and a second execution of the pipeline, return the first release.
        Where that is not there any more, a second execution without a ledger is a run of its own, and spends
        again: its noise and its samples are others. For the salt of samples is drawn when the pipeline is
-       built, but the names of records, which are hashed under it, once in each execution.
+       built, but the names of records, which are hashed under it, once in each execution without a ledger.
     2. The ledger is charged by a step of the pipeline, so a pipeline that is only built costs nothing. A
        charge is a compare-and-swap under the run id: repeated, it finds its own charge. A Reshuffle follows
        it, and batches are held only once it is there, so no row is summarized before.
@@ -265,11 +265,15 @@ def _job_of(job: Job) -> OneQuestion | QuestionsJob:
 
 @no_annotations
 def _charged(delivery: Delivery, job: OneQuestion | QuestionsJob, plan: Any) -> Keyed:
-    """Charge the run to its ledger, once however often this is repeated; also draw names for its records."""
+    """Charge the run to its ledger, once however often this is repeated; also draw names for its records.
+
+    With a ledger no second release is drawn, so there the salt serves one run, and no other names are needed.
+    """
     with plain_errors("Charge"):
         check_folder(delivery)
         delivery.find()  # or it is of another job, which nothing should be charged for
-        return 0, (charge_delivery(job, plan, delivery, now)[0], secret_salt())
+        names = secret_salt() if delivery.ledger is None else b""
+        return 0, (charge_delivery(job, plan, delivery, now)[0], names)
 
 
 @no_annotations

@@ -13,6 +13,10 @@ import shoal.beam
 from core.one_cluster.practical.locate import PoissonSample
 from core.rounds import Block
 from pipelines.console.quiet import quiet
+from pipelines.job.job import check_raw
+from pipelines.ledger.ledger import Ledger, create_ledger
+from pipelines.plan import make_plan
+from pipelines.run.delivery import delivery_of
 from transforms import hold_batches
 
 USERS = 4000
@@ -45,6 +49,20 @@ JOBS: dict[str, dict[str, Any]] = {
         "questions": {name: {**CLUSTER, **INPUT} for name in ("one", "two")},
     },
 }
+
+
+def test_names_are_drawn_where_no_ledger_forbids_a_second_release(tmp_path: Path) -> None:
+    """Each time other ones, which no text of the step shows."""
+    ledger = str(tmp_path / "ledger.json")
+    create_ledger(ledger, Ledger(epsilon=5.0, delta=1e-3))
+    job = {**JOBS["rows"], "privacy": {"epsilon": 1.0, "delta": 1e-6}, "output": str(tmp_path / "out")}
+    drawn = []
+    for privacy in (job["privacy"], {**job["privacy"], "ledger": ledger}):
+        checked = check_raw({**job, "input": {**INPUT, "path": "/rows"}, "privacy": privacy, "run_id": "a"})
+        plan, delivery = make_plan(checked, bytes(16)), delivery_of(checked)
+        drawn += [shoal.beam._names(shoal.beam._charged(delivery, checked, plan)) for _ in range(2)]
+    assert list(map(len, drawn)) == [16, 16, 0, 0]
+    assert drawn[0] != drawn[1]
 
 
 @pytest.mark.parametrize("kind", JOBS)

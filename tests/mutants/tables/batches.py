@@ -86,8 +86,8 @@ HELD = (
         12,
         "shoal/beam.py",
         "a pipeline that runs is not charged",
-        "(charge_delivery(job, plan, delivery, now)[0], secret_salt())",
-        "(delivery, secret_salt())",
+        "(charge_delivery(job, plan, delivery, now)[0], names)",
+        "(delivery, names)",
         _ANSWERS,
     ),
     Mutant(
