@@ -4,12 +4,12 @@ A batch becomes an Arrow IPC file of one piece in memory (`transforms.list_files
 All that follows reads it as it reads files: the same columns, the same checks of what is stored, the same
 rows left out for a null, NaN or infinity.
 
-Identities. Samples of rows are chosen by a row's identity, which must be unique and never of its content. In
-files it is the number of the file and the index of the row there. Here batches are dealt to `SHARDS` shards
-at random, and a shard counts the rows of its batches: row r of shard s has the identity (s, r), so no two
-rows have the same, and in each execution by another name (`core.sampling.renamed`). How batches are dealt
-and ordered may differ where the step is repeated, so a Reshuffle follows: every pass then reads what was
-kept, and a row has one identity in all rounds.
+Identities. Samples of rows are chosen by a row's identity, which must be unique and never of its content.
+In files it is the number of the file and the index of the row there. Here batches are dealt to `SHARDS`
+shards at random, and a shard counts the rows of its batches: row r of shard s has the identity (s, r), so
+no two rows have the same, and by another name in each execution that has names (`core.sampling.renamed`).
+How batches are dealt and ordered may differ where the step is repeated, so a Reshuffle follows: every
+pass then reads what was kept, and a row has one identity in all rounds.
 
 Neighbors and sensitivity are those of files: a record more or less is a row more or less of one batch. It may
 move the identities of other rows. An identity is only hashed with a secret salt, and distinct identities have

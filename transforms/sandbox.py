@@ -205,8 +205,9 @@ def _links(path: Sequence[str]) -> set[str]:
             step = os.path.normpath(os.path.join(here, ahead.pop()))
             if os.path.islink(step):
                 found.add(step)
-                ahead += os.readlink(step).split("/")[::-1]
-                here = "/" if os.path.isabs(os.readlink(step)) else here
+                target = os.readlink(step)
+                ahead += target.split("/")[::-1]
+                here = "/" if os.path.isabs(target) else here
             else:
                 here = step
     return found
