@@ -1,7 +1,7 @@
 """List the input and check the schemas of its files, before any row is read."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -56,12 +56,13 @@ class Source:
         files: sorted by name, at least one.
         columns: used columns, one per axis.
         unit: column of the privacy unit, or None where each row is a unit of its own.
-        inexact: used columns that are not integers and are read as float64.
+        inexact: used columns that are not integers in each file, and are read as float64.
         order: column that orders the rows of a unit, or None where their order does not matter.
         preparation: how rows of the files become those that a task sees; by default they are as they are.
         groups: how rows become members of groups, or None without groups.
         count: column of how many records a row stands for, or None where each row is one.
         row_groups: how many descriptors the files give, to show how far a run is; it enters no pipeline.
+        mixed: used columns of numbers that have other types in other files, and the type that fits all.
     """
 
     files: tuple[File, ...]
@@ -73,6 +74,7 @@ class Source:
     groups: GroupKeys | None = None
     count: str | None = None
     row_groups: int = dataclasses.field(default=0, compare=False)
+    mixed: tuple[tuple[str, pa.DataType], ...] = ()
 
     @property
     def every_file(self) -> tuple[File, ...]:
@@ -128,7 +130,7 @@ def open_source(
 
     Raises:
         InputError: see `open_files` and `transforms.column_types.give_types`; or a used column is
-            missing, neither numeric nor of the times that it must be, or of another type than in other files;
+            missing, or neither numeric nor of the times that it must be;
             or the column of the unit has a type that cannot identify units, or another kind than in other
             files; or the column of the order has a type that cannot order rows, or another type than in other
             files; or an expression does not fit, or no folder fulfils the condition; or see
@@ -155,7 +157,7 @@ def open_source(
     for file, schema in zip(files, schemas, strict=True):
         check_columns(file, schema, columns, unit, order, count, times)
         _check_kinds(file, schema, columns, times)
-        _check_same(files[0], schemas[0], file, schema, columns, unit, order)
+        _check_same(files[0], schemas[0], file, schema, unit, order)
     if count is not None and len(files) > MOST_FILES:
         raise InputError(
             f"input.count is {short(count)}, but input.path has {len(files):,} files: with a count there may "
@@ -163,13 +165,33 @@ def open_source(
         )
     if groups is not None:
         check_keys(groups, files, schemas)
-    kinds = {name: schemas[0].field(name).type for name in columns}
+    kinds = {name: {schema.field(name).type for schema in schemas} for name in columns}
     inexact = tuple(
-        name for name, kind in kinds.items() if not pa.types.is_integer(kind) and not is_time(kind)
+        name
+        for name, found in kinds.items()
+        if not all(pa.types.is_integer(kind) or is_time(kind) for kind in found)
     )
     return Source(
-        tuple(files), tuple(columns), unit, inexact, order, preparation, groups, count, sum(row_groups)
+        tuple(files),
+        tuple(columns),
+        unit,
+        inexact,
+        order,
+        preparation,
+        groups,
+        count,
+        sum(row_groups),
+        tuple((name, _fitting(found)) for name, found in kinds.items() if len(found) > 1),
     )
+
+
+def _fitting(kinds: Iterable[pa.DataType]) -> pa.DataType:
+    """Return int64 for integers that it holds and booleans, else float64."""
+    whole = all(
+        pa.types.is_boolean(kind) or (pa.types.is_integer(kind) and not pa.types.is_uint64(kind))
+        for kind in kinds
+    )
+    return pa.int64() if whole else pa.float64()
 
 
 def _opened(file: File) -> tuple[File, pa.Schema, int]:
@@ -352,7 +374,6 @@ def _check_same(
     expected: pa.Schema,
     file: File,
     schema: pa.Schema,
-    columns: Sequence[str],
     unit: str | None,
     order: str | None,
 ) -> None:
@@ -363,9 +384,6 @@ def _check_same(
             f"{short(file.name)}; {allowed}."
         )
 
-    for column in columns:
-        if expected.field(column).type != schema.field(column).type:
-            refuse("columns", column, "a used column must have one type in all files")
     if order is not None and expected.field(order).type != schema.field(order).type:
         refuse("order", order, "the column must have one type in all files")
     if unit is not None and len({unit_kind(each.field(unit).type) for each in (expected, schema)}) > 1:

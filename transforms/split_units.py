@@ -44,6 +44,7 @@ class Splitting:
         preparation: how rows are prepared.
         keys: how rows become members of groups, with public keys; None without groups.
         groups: most groups of a unit.
+        mixed: columns of numbers that have other types in other files, and the type that they get.
     """
 
     columns: tuple[str, ...]
@@ -53,6 +54,7 @@ class Splitting:
     preparation: Preparation = AS_THEY_ARE
     keys: GroupKeys | None = None
     groups: int = 1
+    mixed: tuple[tuple[str, pa.DataType], ...] = ()
 
     @property
     def total(self) -> int:
@@ -172,12 +174,21 @@ def split_batch(
     cell = part * most + place
     order = np.argsort(cell, kind="stable")
     counts = np.bincount(cell, minlength=splitting.shards * most).reshape(splitting.shards, most)
-    rows = decoded(bare(batch.select(list(splitting.columns))).take(pa.array(kept[order])))
+    rows = decoded(seen(splitting, batch).take(pa.array(kept[order])))
     start = 0
     for number, held in enumerate(counts.tolist()):
         size = sum(held)
         yield number, Shard(file, row, tuple(held), stream(rows.slice(start, size)) if size else b"")
         start += size
+
+
+def seen(splitting: Splitting, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the columns that the function sees, each of one type for all files."""
+    own = bare(batch.select(list(splitting.columns)))
+    for name, kind in splitting.mixed:
+        place = own.schema.get_field_index(name)
+        own = own.set_column(place, name, pc.cast(own.column(place), kind, safe=False))
+    return own
 
 
 def bare(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -53,7 +53,14 @@ class Prepared:
         source, blocks, bounds = self.source, self.job.task_params.blocks, self.job.bounds
         most = 1 if bounds is None else bounds.groups
         return Splitting(
-            source.columns, source.unit, blocks, self.salt, source.preparation, source.groups, most
+            source.columns,
+            source.unit,
+            blocks,
+            self.salt,
+            source.preparation,
+            source.groups,
+            most,
+            source.mixed,
         )
 
     @property

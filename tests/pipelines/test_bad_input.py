@@ -186,9 +186,11 @@ def test_text_column(bench, refused):
     assert "x is string in part.parquet" in refused(bench.run())
 
 
-def test_different_schemas(bench, refused):
-    pq.write_table(pa.table({"x": [1, 2], "y": [1.0, 2.0]}), bench.rows.with_name("other.parquet"))
-    said = refused(bench.run())
+def test_units_of_different_kinds(bench, refused):
+    for name, unit in (("other.parquet", 1), ("part.parquet", "a")):
+        table = pa.table({"x": [1.0], "y": [1.0], "u": [unit]})
+        pq.write_table(table, bench.rows.with_name(name))
+    said = refused(bench.run({"input.unit": "u"}))
     assert "other.parquet" in said
     assert "part.parquet" in said
 

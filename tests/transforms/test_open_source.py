@@ -191,10 +191,11 @@ def test_a_column_that_is_not_numeric_is_refused(tmp_path: Path, value: object, 
     )
 
 
-def test_a_column_of_two_types_is_refused(tmp_path: Path) -> None:
-    write(tmp_path / "a.parquet", x=[1])
-    write(tmp_path / "b.parquet", x=[1.5])
-    assert "x is int64 in a.parquet but double in b.parquet" in refusal(tmp_path, ["x"])
+def test_an_order_of_two_types_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", x=[1], t=[1])
+    write(tmp_path / "b.parquet", x=[1], t=pa.array([1], pa.int32()))
+    said = refusal(tmp_path, ["x"], order="t")
+    assert "t is int64 in a.parquet but int32 in b.parquet" in said
 
 
 @pytest.mark.parametrize("columns", [[], ["x", "x"]])

@@ -9,8 +9,33 @@ _SAME = Selection((_FORMATS,), "same_rows")
 _ALLOWED = Selection((_FORMATS,), "its_type_does_not_allow")
 _DATA = Selection(("tests/shoal/test_data.py",), "object or cannot_store or its_type")
 _REFUSED = Selection((_FORMATS,), "refused")
+_MIXED = Selection(("tests/transforms/test_mixed_types.py",))
 
 READING = (
+    Mutant(
+        12,
+        "transforms/open_source.py",
+        "a column is exact if it is of integers in some file",
+        "if not all(pa.types.is_integer(kind) or",
+        "if not any(pa.types.is_integer(kind) or",
+        _MIXED,
+    ),
+    Mutant(
+        12,
+        "transforms/open_source.py",
+        "integers above 2^63 become int64",
+        "(pa.types.is_integer(kind) and not pa.types.is_uint64(kind))",
+        "pa.types.is_integer(kind)",
+        _MIXED,
+    ),
+    Mutant(
+        12,
+        "transforms/split_units.py",
+        "a function gets the type of each file",
+        "for name, kind in splitting.mixed:",
+        "for name, kind in ():",
+        _MIXED,
+    ),
     Mutant(
         12,
         "transforms/read_csv.py",
