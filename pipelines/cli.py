@@ -265,6 +265,9 @@ def diff(
         tuple[str, str] | None,
         typer.Option(metavar="X Y", help="Compare group X of release A with group Y of B, or of A."),
     ] = None,
+    sampled: Annotated[
+        bool, typer.Option("--sampled", help="Take the rows for samples: what sampling explains counts, too.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Compare two jobs, releases or groups: what is asked and planned, and which changes noise explains."""
@@ -276,7 +279,7 @@ def diff(
         from pipelines.console.printable import as_json, finite, printable, terminal
 
         logging.disable(logging.CRITICAL)  # Beam logs where it is imported
-        found = compare(*read_sides(a, b, groups))
+        found = compare(*read_sides(a, b, groups, sampled))
         if json:
             typer.echo(as_json(finite(found), indent=2))
         else:

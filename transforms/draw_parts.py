@@ -22,8 +22,11 @@ from transforms.spill import Spill
 _CELLS = 1 << 17
 """Cells that a worker collects before it sends them on, at most, and those of one more block."""
 
-_GROUPS = 64
-"""Most elements that are made of a descriptor. Each holds the pieces of several parts, if there are more."""
+_GROUPS = 16
+"""Most elements that are made of a descriptor. Each holds the pieces of several parts, if there are more.
+
+A runner takes some 4 kB for each until all are gathered, and as many workers at most release parts.
+"""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def keep_to_folder() -> None:
 keep_to_folder()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a spilled piece is. It passes through the runner in place of the piece.
 

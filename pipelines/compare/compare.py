@@ -10,7 +10,10 @@ A change of a figure is larger than noise explains if hardly any two releases of
   where a promise of one of the releases fails.
 
 Where each run draws anew which rows of a unit count (`keep: one`, or contributions), that changes figures,
-too; see `pipelines.compare.estimates.drawn_anew`. Counts allow for it. Of other figures it is not known.
+too; see `pipelines.compare.estimate.drawn_anew`. Counts allow for it. Of other figures it is not known.
+
+With `sampled` the rows of both sides are taken for independent samples, and errors are from the figures of
+all people of whom they are samples; see `pipelines.compare.estimate.sampled`.
 
 Two groups of one release have noise of their own each, so the same limits hold for the difference of their
 figures. Both are those of the rows that this run kept. The limits are for two groups that are named without
@@ -28,7 +31,8 @@ from typing import Any
 
 from pipelines.answers.answer import Rows
 from pipelines.answers.text import number
-from pipelines.compare.estimates import Estimate, Value, estimates, groups_of, most_of_unit
+from pipelines.compare.estimate import KEPT, RUNS, SAMPLED, Estimate, Value, most_of_unit
+from pipelines.compare.estimates import estimates, groups_of
 from pipelines.errors import JobError
 from pipelines.job.job import load_job
 from pipelines.job.questions import QUESTIONS
@@ -73,6 +77,7 @@ class Side:
         drawn: whether, in any question, each run draws anew which rows of a unit count.
         groups: keys of the groups of each question, where those of one are asked for.
         group: the key of the only group whose figures are compared, or None.
+        sampled: whether errors are from the figures of all people of whom the rows are a sample.
     """
 
     path: str
@@ -82,6 +87,7 @@ class Side:
     drawn: bool = False
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     group: str | None = None
+    sampled: bool = False
 
     @classmethod
     def of(
@@ -115,26 +121,36 @@ class Change:
     larger: bool | None
 
 
-def read_sides(a: str, b: str | None, groups: tuple[str, str] | None) -> tuple[Side, Side]:
+def read_sides(
+    a: str, b: str | None, groups: tuple[str, str] | None, sampled: bool = False
+) -> tuple[Side, Side]:
     """Return what is compared: two jobs or releases, or one group of each of two releases, or of one.
 
     Args:
         a: where the first one is.
         b: where the second one is; None with groups of one release.
         groups: their keys as answers show them, or None.
+        sampled: whether the rows of each are taken for an independent sample.
 
     Raises:
-        JobError: one of these is not there.
+        JobError: one of these is not there, or a job is taken for a sample.
     """
     if groups is None:
         if b is None:
             raise JobError("B is missing: give a second job or release, or --groups with two groups of A.")
-        return read_side(a), read_side(b)
+        if not sampled:
+            return read_side(a), read_side(b)
+        sides = read_side(a, SAMPLED), read_side(b, SAMPLED)
+        for side in sides:
+            if side.figures is None:
+                raise JobError(f"{side.path} is a job, and --sampled compares releases: {_ALLOWED_GROUPS}.")
+        return sides
     alone = b is None or _place(a) == _place(b)
     if alone and groups[0] == groups[1]:
         raise JobError(f"--groups has {groups[0]} twice: give two groups of {a}, or a second release.")
-    one = read_side(a, alone, by_group=True)
-    other = one if b is None else read_side(b, alone, by_group=True)
+    of = SAMPLED if sampled else KEPT if alone else RUNS
+    one = read_side(a, of, by_group=True)
+    other = one if b is None else read_side(b, of, by_group=True)
     return _of_group(one, groups[0]), _of_group(other, groups[1])
 
 
@@ -162,12 +178,12 @@ def _of_group(side: Side, key: str) -> Side:
     return replace(side, figures=figures, group=key)
 
 
-def read_side(path: str, of_kept: bool = False, by_group: bool = False) -> Side:
+def read_side(path: str, of: str = RUNS, by_group: bool = False) -> Side:
     """Return the job or the release at `path`: a job file, a release.json, or the folder of a release.
 
     Args:
         path: where it is.
-        of_kept: see `estimates`.
+        of: what errors are from; see `estimates`.
         by_group: whether groups are asked for.
 
     Raises:
@@ -200,10 +216,10 @@ def read_side(path: str, of_kept: bool = False, by_group: bool = False) -> Side:
             answers, rows = answers_of(release), read_answer_rows(folder, release)
         else:
             rows = {"": read_rows(folder, release)}
-        figures = {name: estimates(one, rows[name], of_kept) for name, one in answers.items()}
+        figures = {name: estimates(one, rows[name], of) for name, one in answers.items()}
         side = Side.of(path, answers, figures)
         keys = {name: groups_of(one, rows[name]) for name, one in answers.items()} if by_group else {}
-        return replace(side, groups=keys)
+        return replace(side, groups=keys, sampled=of == SAMPLED)
 
 
 def compare(one: Side, other: Side) -> dict[str, Any]:
@@ -232,6 +248,7 @@ def compare(one: Side, other: Side) -> dict[str, Any]:
         "only_b": alone[1],
         "larger": sum(change.larger is True for change in changes),
         "drawn_anew": one.drawn or other.drawn,
+        "sampled": one.sampled,
         "alike": alike,
     }
 

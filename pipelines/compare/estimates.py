@@ -2,97 +2,47 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pipelines.answers.answer import Release, Rows
-from pipelines.answers.text import kept_rows, row_key
+from pipelines.answers.text import row_key
+from pipelines.compare.estimate import (
+    KEPT,
+    RUNS,
+    SAMPLED,
+    Estimate,
+    Value,
+    drawn_anew,
+    most_of_unit,
+    sampled,
+)
 from pipelines.grouped_release import answers_by_group
 
-Value = float | str
-"""A number, or a date as it is written; dates of one kind are in the order of their texts."""
 
-
-@dataclass(frozen=True)
-class Estimate:
-    """A released figure. Where nothing is known of its error, it has a value alone.
-
-    Args:
-        name: which figure it is.
-        value: the figure.
-        error: its standard error.
-        bound: it is off by at most this, with the probability of a promise.
-        interval: holds the true value, with the probability of a promise.
-        counts: whether it counts records.
-        group: the key of its group; None where it is of all records.
-    """
-
-    name: str
-    value: Value
-    error: float | None = None
-    bound: float | None = None
-    interval: tuple[Value, Value] | None = None
-    counts: bool = False
-    group: str | None = None
-
-    @property
-    def label(self) -> str:
-        """The name, with that of the group."""
-        return self.name if self.group is None else f"{self.name} of {self.group}"
-
-
-def most_of_unit(release: Release) -> int | None:
-    """Return how many records a unit has at most, in each group; None where no run draws its rows anew.
-
-    Args:
-        release: a release of one question, or its plan.
-    """
-    privacy, bounds = release.get("privacy", {}), release.get("contributions")
-    if privacy.get("unit") is None:
-        return None
-    if bounds is not None:  # a function gets all rows of a unit, and its answer is no count
-        return int(bounds["rows"]) if "rows" in bounds else None
-    return 1 if kept_rows(release) else None
-
-
-def drawn_anew(estimate: Estimate, most: int) -> Estimate:
-    """Return a figure of records that each run draws anew, independently for each unit.
-
-    A unit adds X records to a count, from 0 to `most`, so the variance of X is at most `most` E[X]. The sum
-    over all units is the expected count, so the variance of a count is at most `most` times that. Nothing is
-    known of other figures.
-
-    Args:
-        estimate: the figure, with the errors of its noise alone.
-        most: see `most_of_unit`.
-    """
-    if not estimate.counts or estimate.error is None or isinstance(estimate.value, str):
-        return replace(estimate, error=None, bound=None, interval=None)
-    return replace(estimate, error=math.hypot(estimate.error, math.sqrt(most * max(0, estimate.value))))
-
-
-def estimates(release: Release, rows: Rows, of_kept: bool = False) -> list[Estimate]:
+def estimates(release: Release, rows: Rows, of: str = RUNS) -> list[Estimate]:
     """Return the figures of a release of one question.
 
     Args:
         release: a value as in release.json.
         rows: the columns of its table, if there is one.
-        of_kept: whether errors are from the figures of the rows that this run kept of each unit, and not from
-            those that runs have on average.
+        of: what errors are from, `RUNS`, `KEPT` or `SAMPLED`.
     """
     if "groups" in release:
         return [
             replace(each, group=group)
             for group, one, own in answers_by_group(release, rows)
-            for each in estimates(one, own, of_kept)
+            for each in estimates(one, own, of)
         ]
     if release["result"] is None:
         return []
     found = [each for each in _OF_TASK.get(release["task"], _point)(release, rows) if _is_known(each.value)]
-    most = None if of_kept else most_of_unit(release)
-    return found if most is None else [drawn_anew(each, most) for each in found]
+    if of == SAMPLED:
+        return sampled(found, release)
+    most = most_of_unit(release)
+    return found if most is None or of == KEPT else [drawn_anew(each, most) for each in found]
 
 
 def groups_of(release: Release, rows: Rows) -> list[str]:
@@ -173,7 +123,8 @@ def _statistics(release: Release, rows: Rows) -> Iterator[Estimate]:
     if release.get("group_by") is None:
         for each in release["result"]["values"]:
             of = "" if each["column"] is None else f" of {_columns(release)[each['column']]}"
-            yield _measure(f"{each['measure']}{of}", each["value"], each["error"], _interval(each))
+            its = (each["measure"], each["column"] or 0)
+            yield _measure(f"{each['measure']}{of}", its, each["value"], each["error"], _interval(each))
         return
     columns = dict(rows or {})
     names = [name.removesuffix("_error") for name in columns if name.endswith("_error")]
@@ -184,7 +135,9 @@ def _statistics(release: Release, rows: Rows) -> Iterator[Estimate]:
             value, error, low, high = (
                 None if each is None else _of_table(each[place]) for each in values.values()
             )
-            yield _measure(name, value, error, _interval({"low": low, "high": high}), group)
+            measure, _, column = name.rpartition("_")
+            its = (measure, int(column)) if measure and column.isdigit() else (name, 0)
+            yield _measure(name, its, value, error, _interval({"low": low, "high": high}), group)
 
 
 def _of_table(value: Any) -> Any:
@@ -193,12 +146,18 @@ def _of_table(value: Any) -> Any:
 
 
 def _measure(
-    name: str, value: Any, error: Any, interval: tuple[Value, Value] | None, group: str | None = None
+    name: str,
+    its: tuple[str, int],
+    value: Any,
+    error: Any,
+    interval: tuple[Value, Value] | None,
+    group: str | None = None,
 ) -> Estimate:
     """Return a measure. The error of a quantile or an extreme is of its rank, not of its value."""
     of_rank = name.startswith(("quantile", "minimum", "maximum"))
-    counts = name.partition(" ")[0] in ("count", "units")
-    return Estimate(name, value, None if of_rank else error, None, interval, counts, group)
+    counts = its[0] in ("count", "units")
+    moment = None if of_rank else its
+    return Estimate(name, value, None if of_rank else error, None, interval, counts, moment, group)
 
 
 def _ball(release: Release, rows: Rows) -> Iterator[Estimate]:

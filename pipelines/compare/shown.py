@@ -18,6 +18,10 @@ _EQUAL_GROUPS = (
     "promise of A or B fails. This holds for two groups that were named without a look at their figures. It "
     "is about the rows of the data: what other rows of such groups would be like, noise does not tell."
 )
+_SAMPLES = (
+    "If both were independent samples of people with the same figures none would, except with a probability "
+    "of about 5%. This holds where it was not chosen by a look at their figures what is compared."
+)
 _KEPT = (
     " The figures are those of the rows that count of each unit, which may be a smaller part of one group "
     "than of the other."
@@ -40,7 +44,7 @@ def show_comparison(found: Mapping[str, Any], console: Console) -> None:
     if "answers" not in found:
         return
     if found["answers"]:
-        console.print(_answers(found["answers"]))
+        console.print(_answers(found))
     console.print(_verdict(found))
 
 
@@ -55,9 +59,12 @@ def _table(section: str, differences: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def _answers(changes: Sequence[Mapping[str, Any]]) -> Table:
+def _answers(found: Mapping[str, Any]) -> Table:
+    changes: Sequence[Mapping[str, Any]] = found["answers"]
+    both = " and sampling" if found["sampled"] else ""
+    most = f"noise{both} explain{'' if both else 's'} up to"
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header in ("answer", "A", "B", "change", "noise explains up to", "beyond noise"):
+    for header in ("answer", "A", "B", "change", most, f"beyond noise{both}"):
         table.add_column(header, justify="left" if header == "answer" else "right")
     ordered = sorted(changes, key=lambda change: change["larger"] is not True)
     for each in ordered[:_MOST]:
@@ -79,10 +86,13 @@ def _verdict(found: Mapping[str, Any]) -> str:
     more = f" Figures {' and '.join(alone)} are not compared." if alone else ""
     drawn = " Each run draws anew which rows of a unit count: counts allow for it, of others it is not known."
     groups = found.get("groups", [""])
-    verb = "changed" if len(set(groups)) == 1 else "differ"
-    changed = f"{found['larger']:,} of {known:,} figures {verb} by more than noise explains."
+    verb = "changed" if len(set(groups)) == 1 and not found["sampled"] else "differ"
+    explain = "noise and sampling explain" if found["sampled"] else "noise explains"
+    changed = f"{found['larger']:,} of {known:,} figures {verb} by more than {explain}."
     if known < len(found["answers"]):
         changed += f" Of {len(found['answers']) - known:,} more it is not known."
+    if found["sampled"]:
+        return f"{changed} {_SAMPLES}{more}"
     if not found["alike"]:
         other = "But the jobs ask for different things, so figures of the same rows may differ, too."
         return f"{changed} {other}{more}"

@@ -7,6 +7,7 @@ _SOLVED = Selection(("tests/pipelines/choose/test_solve.py",), "holes or apart o
 _SWEPT = Selection(("tests/pipelines/choose/test_sweep.py",), "every_point or typical")
 _SIMULATED = Selection(("tests/pipelines/simulation/test_simulate.py",), "noise or any_units")
 _COMPARED = Selection(("tests/pipelines/compare/test_compare.py",), "noise or size or judged")
+_SAMPLED = Selection(("tests/pipelines/compare/test_sampled.py",), "adds or units or nothing_is_known")
 _COLUMNS = Selection(("tests/pipelines/describe/test_columns.py",), "bounds or schema or texts")
 _SHOWN = Selection(("tests/pipelines/describe/test_shown.py",))
 _LEFT = Selection(("tests/pipelines/ledger/test_left.py",), "how_many_more")
@@ -102,7 +103,7 @@ CHOSEN = (
     ),
     Mutant(
         12,
-        "pipelines/compare/estimates.py",
+        "pipelines/compare/estimate.py",
         "rows that each run draws anew change no count",
         "math.sqrt(most * max(0, estimate.value))",
         "0.0 * most",
@@ -110,7 +111,7 @@ CHOSEN = (
     ),
     Mutant(
         12,
-        "pipelines/compare/estimates.py",
+        "pipelines/compare/estimate.py",
         "rows that each run draws anew change no median",
         "return replace(estimate, error=None, bound=None, interval=None)",
         "return estimate",
@@ -163,5 +164,69 @@ CHOSEN = (
         "number(value / column.parts, 6)",
         "number(value, 6)",
         _SHOWN,
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/estimate.py",
+        "the spread of a sample is not released with noise",
+        "v = min(v, sum(_number(variance)))",
+        "v = min(v, _number(variance)[0])",
+        _SAMPLED,
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/estimate.py",
+        "the noise of a count makes a sample no smaller",
+        "        added = v / (n - more)\n    else",
+        "        added = v / n\n    else",
+        _SAMPLED,
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/estimate.py",
+        "a variance of a sample is above the largest",
+        "v = min(v, reach / 2)  # where the product is largest",
+        "v = min(v, reach)",
+        _SAMPLED,
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/estimate.py",
+        "rows of a unit are sampled one by one",
+        "math.sqrt(most * shared * max(0.0, added))",
+        "math.sqrt(shared * max(0.0, added))",
+        _SAMPLED,
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/estimate.py",
+        "a unit in two groups is two",
+        "shared = 2 if",
+        "shared = 1 if",
+        _SAMPLED,
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/estimate.py",
+        "means of few records are taken to be normal",
+        "if n - more < _LEAST:",
+        "if n < _LEAST:",
+        _SAMPLED,
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/estimate.py",
+        "sums vary as means do",
+        "added = (n + more) * (v + max(map(abs, ends)) ** 2)",
+        "added = (n + more) * v",
+        _SAMPLED,
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/estimate.py",
+        "units vary as their rows do",
+        'added = (1 if measure == "units" else most) *',
+        "added = most *",
+        _SAMPLED,
     ),
 )

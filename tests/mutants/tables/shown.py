@@ -11,6 +11,7 @@ _COMPARED = ("tests/pipelines/compare/test_compare.py",)
 _ALIKE = Selection(_COMPARED, only="jobs_are_alike_where")
 _ESTIMATES = Selection(("tests/pipelines/compare/test_estimates.py",))
 _COMPARE, _FIGURES = "pipelines/compare/compare.py", "pipelines/compare/estimates.py"
+_FIGURE = "pipelines/compare/estimate.py"
 _STATISTICS, _CDF = "pipelines/answers/statistics.py", "pipelines/answers/cdf.py"
 _TEXT, _SOLVE = "pipelines/answers/text.py", "pipelines/choose/solve.py"
 
@@ -177,7 +178,7 @@ SHOWN = (
     ),
     Mutant(
         12,
-        _FIGURES,
+        _FIGURE,
         "a count of rows drawn anew varies as if a unit had one",
         "math.sqrt(most * max(0, estimate.value))",
         "math.sqrt(max(0, estimate.value))",
@@ -201,7 +202,7 @@ SHOWN = (
     ),
     Mutant(
         12,
-        _FIGURES,
+        _FIGURE,
         "a function is taken for one that gets one row of each unit",
         'int(bounds["rows"]) if "rows" in bounds else None',
         'int(bounds.get("rows", 1))',

@@ -13,7 +13,8 @@ import shoal
 from core.rounds import Block
 from core.secure_noise import SecureNoise
 from pipelines.compare.compare import Side, _change, _changes, _planned, compare, read_side
-from pipelines.compare.estimates import _OF_TASK, Estimate, estimates
+from pipelines.compare.estimate import Estimate
+from pipelines.compare.estimates import _OF_TASK, estimates
 from pipelines.figures import questions
 from pipelines.job.job import check_raw
 from pipelines.release import draft_release, read_rows, write_release
@@ -187,7 +188,7 @@ def test_statistics_by_group_are_compared_group_by_group():
         "quantile_0.5_high": np.array([0.6, 0.7]),
     }
     found = {each.label: each for each in estimates(release, rows)}
-    assert found["count of b"] == Estimate("count", 4, 1.0, counts=True, group="b")
+    assert found["count of b"] == Estimate("count", 4, 1.0, counts=True, moment=("count", 0), group="b")
     assert found["quantile_0.5 of a"] == Estimate("quantile_0.5", 0.5, interval=(0.4, 0.6), group="a")
     assert all(type(end) is float for end in found["quantile_0.5 of b"].interval), "is no JSON"
     days = {

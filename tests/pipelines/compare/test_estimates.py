@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.compare.estimates import Estimate, drawn_anew, estimates, most_of_unit
+from pipelines.compare.estimate import KEPT, Estimate, drawn_anew, most_of_unit
+from pipelines.compare.estimates import estimates
 
 ONE_OF_UNIT = {"unit": "who", "keep": "one"}
 
@@ -72,5 +73,5 @@ def test_ranges_of_a_distribution_are_counts() -> None:
     }
     everything, counted = estimates(release, None)
     assert (counted.error, everything.error, everything.bound) == (5.0, None, None)
-    everything, counted = estimates(release, None, of_kept=True)
+    everything, counted = estimates(release, None, KEPT)
     assert (counted.error, everything.bound) == (3.0, 9)

@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 
 from pipelines.compare.compare import Side, compare
-from pipelines.compare.estimates import Estimate
+from pipelines.compare.estimate import Estimate
 from pipelines.compare.shown import _MOST, show_comparison
 
 
