@@ -91,8 +91,8 @@ def promises(release: Release) -> list[str]:
         if promised.mean_error is not None:
             most = length_of(release, promised.mean_error * (high - low) / 2, axis)
             sentences.append(
-                f"The mean of {column}{each} differs from {of_values}{moved}, by at most {number(most)} divided "
-                f"by {noisy}, if that is above 0."
+                f"The mean of {column}{each} differs from {of_values}{moved}, by at most {number(most)} "
+                f"divided by {noisy}, if that is above 0."
             )
     if promised.rank_error is not None:
         sentences.append(
@@ -122,8 +122,8 @@ def answer(release: Release, rows: Rows) -> Answer:
     if result is None:
         return nothing_found(
             "group",
-            f"No group has enough {_units(release)} for its key to be released. A key that is null, or cannot "
-            "be read as the type of its column, makes no group.",
+            f"No group has enough {_units(release)} for its key to be released. A key that is null, or "
+            "cannot be read as the type of its column, makes no group.",
             advice=(
                 ("Fewer, larger groups.", "A day instead of an hour, or fewer key columns."),
                 ("Public keys.", "If the keys are known without the data, list them: all are released then."),
