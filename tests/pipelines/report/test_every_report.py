@@ -31,7 +31,7 @@ def whole(name: str, said: Mapping[str, Any] | None = None, **privacy: Any) -> d
         **made,
         **{"run_id": "run-5", "job": "5eb63bbb", "outcome": "not_found"},
         "why": "Methods are compared by their age.",
-        "comparison": {"by": "their age", "errors": {"m": 3.25, "other": 8.75, "third": None}},
+        "comparison": {"by": "their age", "errors": {made["method"]: 3.25, "other": 8.75, "third": None}},
         "rounds": [
             {"round": "first", "purpose": "what is first", "share": 0.125},
             {"round": "second", "purpose": "what is second", "share": 0.875},
