@@ -394,6 +394,32 @@ CASES: dict[str, Made] = {
         {"count_error": 13, "units_error": None, "sum_error": None, "mean_error": None, "found_from": None},
         {"groups": 3, "values": []},
     ),
+    "cells of places": (
+        {
+            "task": "histogram",
+            "domain": {**PLANE, "columns": ["lat", "lon"]},
+            "params": {"cells": [2, 2]},
+            "privacy": {"unit": "who", "keep": "count"},
+            "file": "where.parquet",
+        },
+        {"cell_error": None, "released_from": 17, "standard_error": 3.0},
+        {"cells": [2, 2], "released": 3, "total": 619},
+    ),
+    "cells of three columns": (
+        {
+            "task": "histogram",
+            "domain": {"columns": ["x", "y", "z"], "lower": [0.0] * 3, "upper": [8.0] * 3, "step": 0.5},
+            "params": {"cells": [2, 2, 2]},
+            "table": [{"name": "a"}],
+        },
+        {"cell_error": 11, "released_from": 17, "standard_error": 3.0},
+        {"cells": [2, 2, 2], "released": 2, "total": 619},
+    ),
+    "cells in parts": (
+        {"task": "histogram", "domain": LINE, "params": {"cells": [4]}, "table": [{"name": "a"}]},
+        {"cell_error": 11, "released_from": None, "standard_error": 3.0},
+        {"cells": [4], "released": 4, "total": 607},
+    ),
     "no group": (
         {"task": "statistics", "domain": LINE, "params": {"measures": ["count"]}, "group_by": GROUPS},
         {"count_error": 13, "units_error": None, "sum_error": None, "mean_error": None, "found_from": 19},
@@ -408,6 +434,21 @@ ROWS: dict[str, dict[str, Any]] = {
         "lower_0": np.array([-7.0, 1.0, 9.0, 17.0]),
         "upper_0": np.array([1.0, 9.0, 17.0, 25.0]),
         "count": np.array([101, -3, 211, 298]),
+    },
+    "cells of places": {
+        "cell_0": np.array([0, 0, 1]),
+        "lower_0": np.array([-7.0, -7.0, 9.0]),
+        "upper_0": np.array([9.0, 9.0, 25.0]),
+        "cell_1": np.array([0, 1, 1]),
+        "lower_1": np.array([2.0, 7.0, 7.0]),
+        "upper_1": np.array([7.0, 12.0, 12.0]),
+        "count": np.array([101, 211, 307]),
+    },
+    "cells of three columns": {
+        **{f"cell_{axis}": np.array([0, 1]) for axis in range(3)},
+        **{f"lower_{axis}": np.array([0.0, 4.0 + axis]) for axis in range(3)},
+        **{f"upper_{axis}": np.array([1.0 + axis, 8.0]) for axis in range(3)},
+        "count": np.array([5, 211]),
     },
     "cells above a threshold": {
         "cell_0": np.array([20, 40]),
@@ -456,3 +497,5 @@ ROWS: dict[str, dict[str, Any]] = {
     },
 }
 """The columns of their tables."""
+
+ROWS["cells in parts"] = ROWS["cells"]

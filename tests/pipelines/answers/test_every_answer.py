@@ -91,3 +91,11 @@ def test_an_answer_says_what_is_so(name: str) -> None:
     Whoever changes a text on purpose changes it in the file, too, and reads there what a reader would.
     """
     assert wrapped(name).split("\n") == [*stored()[name].rstrip("\n").split("\n"), ""]
+
+
+def test_a_map_of_rectangles_has_the_cells_of_all_that_are_spread_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = [*told("rectangles")]
+    monkeypatch.setattr("pipelines.answers.ranges._AT_ONCE", 1)
+    assert [*told("rectangles")] == whole
