@@ -18,7 +18,7 @@ EARTH = {
     "step": 10,
 }
 COLORS = {"columns": ["red", "green", "blue"], "lower": [0.0] * 3, "upper": [255.0] * 3, "step": 1.0}
-DAYS = {"columns": ["t"], "lower": ["2020-01-01"], "upper": ["2020-02-01"], "step": "1 day"}
+DAYS = {"columns": ["t"], "lower": ["2020-01-01"], "upper": ["2020-01-31"], "step": "2 days"}
 GROUPS = {"columns": ["city"], "truncate": {}, "public_keys": None}
 CASES: dict[str, Made] = {
     "a ball": (
@@ -299,6 +299,7 @@ CASES: dict[str, Made] = {
             "values": [
                 {"measure": "units", "column": None, "value": 1999, "error": 4.5, "low": None, "high": None},
                 {"measure": "sum", "column": 0, "value": 1004.5, "error": 3.25, "low": None, "high": None},
+                {"measure": "count", "column": None, "value": 3001, "error": 6.5, "low": None, "high": None},
             ],
         },
     ),
@@ -343,7 +344,7 @@ CASES: dict[str, Made] = {
                 {
                     "measure": "minimum",
                     "column": 0,
-                    "value": "2020-01-02",
+                    "value": "2020-01-03",
                     "error": 2.5,
                     "low": None,
                     "high": None,
@@ -419,6 +420,16 @@ CASES: dict[str, Made] = {
         {"task": "histogram", "domain": LINE, "params": {"cells": [4]}, "table": [{"name": "a"}]},
         {"cell_error": 11, "released_from": None, "standard_error": 3.0},
         {"cells": [4], "released": 4, "total": 607},
+    ),
+    "a long distribution": (
+        {"task": "cdf", "domain": {**LINE, "upper": [1000.0]}, "params": {"ranges": []}},
+        {"kolmogorov_records": 45, "range_error": 76, "range_standard_error": 19.0},
+        {"total": 2003, "kolmogorov": {"data": 0.0625, "population": 0.125}, "ranges": []},
+    ),
+    "many groups": (
+        {"task": "statistics", "domain": LINE, "params": {"measures": ["count"]}, "group_by": GROUPS},
+        {"count_error": 13, "units_error": None, "sum_error": None, "mean_error": None, "found_from": None},
+        {"groups": 14, "values": []},
     ),
     "no group": (
         {"task": "statistics", "domain": LINE, "params": {"measures": ["count"]}, "group_by": GROUPS},
@@ -499,3 +510,9 @@ ROWS: dict[str, dict[str, Any]] = {
 """The columns of their tables."""
 
 ROWS["cells in parts"] = ROWS["cells"]
+ROWS["a long distribution"] = {"value": np.arange(-7.0, 1001.0), "count": 2 * np.arange(1008)}
+ROWS["many groups"] = {
+    "city": np.array([*"abcdefghijklmn"]),
+    "count": np.arange(101, 129, 2),
+    "count_error": np.full(14, 3.5),
+}

@@ -60,7 +60,8 @@ def _marks(layer: dict[str, Any]) -> str:
     else:
         own = ("name", *_ENDS, "size", "count", "color", "column")
         marks = [" ".join(f"{key} {_short(row[key])}" for key in own if key in row) for row in rows]
-    return f"{layer['mark']['type']} [{says}] ({named}): {'; '.join(marks)}"
+    kind = " ".join(layer["mark"][key] for key in ("type", "interpolate") if key in layer["mark"])
+    return f"{kind} [{says}] ({named}): {'; '.join(marks)}"
 
 
 def _short(value: Any) -> str:
