@@ -308,6 +308,24 @@ CASES: dict[str, Made] = {
         {"missing": 11, "radius_factor": 13.0, "resolution": 4321.0, "count_error": 19},
         {"center": [48.5, 2.25], "radius": 123450.0, "count": 6007},
     ),
+    "a ball in the north": (
+        {
+            "task": "one_cluster",
+            "domain": {**EARTH, "lower": [30, 160], "upper": [70, -110]},
+            "params": {"target": 5003},
+        },
+        {"missing": 11, "radius_factor": 13.0, "resolution": None, "count_error": 19},
+        {"center": [60.5, 179.5], "radius": 1234.0, "count": 6007},
+    ),
+    "a ball on a map": (
+        {
+            "task": "one_cluster",
+            "domain": {**EARTH, "lower": [47, 7], "upper": [48, 9]},
+            "params": {"target": 5003},
+        },
+        {"missing": 11, "radius_factor": 13.0, "resolution": 432.1, "count_error": 19},
+        {"center": [47.25, 8.5], "radius": 1250.0, "count": 6007},
+    ),
     "centers of colors": (
         {"task": "k_median", "domain": COLORS, "params": {"k": 2}},
         {"count_error": 19, "smallest_group": None},
@@ -351,6 +369,16 @@ CASES: dict[str, Made] = {
                 },
             ],
         },
+    ),
+    "a median of dates": (
+        {"task": "median", "method": "smooth", "domain": DAYS, "params": {"quantile": 0.5}},
+        {"rank_error": 16, "typical_rank_error": 2.0},
+        {"value": "2020-01-05", "scale": None, "low": "2020-01-01", "high": "2020-01-31"},
+    ),
+    "a minimum of dates": (
+        {"task": "minimum", "method": "smooth", "domain": DAYS, "params": {"largest": False}},
+        {"rank_error": None, "typical_rank_error": None},
+        {"value": "2020-01-05", "scale": "6 days", "low": None, "high": None},
     ),
     "groups of dates": (
         {"task": "statistics", "domain": DAYS, "params": {"measures": ["mean"]}, "group_by": GROUPS},

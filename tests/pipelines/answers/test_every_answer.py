@@ -51,8 +51,8 @@ def _marks(layer: dict[str, Any]) -> str:
     says, rows = layer["encoding"].get("color", {}).get("datum", ""), layer["data"]["values"]
     if "coast" in says or "border" in says:
         return ""
-    axes = {each: layer["encoding"].get(each, {}).get("title") for each in ("x", "y")}
-    named = "; ".join(str(title) for title in axes.values() if title)
+    axes = [each for key in ("x", "y") if (each := layer["encoding"].get(key, {})).get("title")]
+    named = "; ".join(f"{each['title']}{_ends(each)}" for each in axes)
     if len(rows) > _MANY:
         found = {key: sorted(row[key] for row in rows) for key in _ENDS if key in rows[0]}
         marks = [f"{key} {_short(of[0])} to {_short(of[-1])}" for key, of in found.items()]
@@ -62,6 +62,11 @@ def _marks(layer: dict[str, Any]) -> str:
         marks = [" ".join(f"{key} {_short(row[key])}" for key in own if key in row) for row in rows]
     kind = " ".join(layer["mark"][key] for key in ("type", "interpolate") if key in layer["mark"])
     return f"{kind} [{says}] ({named}): {'; '.join(marks)}"
+
+
+def _ends(axis: dict[str, Any]) -> str:
+    ends = axis.get("scale", {}).get("domain")
+    return "" if ends is None else f" {_short(ends[0])} to {_short(ends[1])}"
 
 
 def _short(value: Any) -> str:
