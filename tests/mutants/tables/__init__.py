@@ -15,6 +15,7 @@ from tests.mutants.tables import (
     first_questions,
     geography,
     groups,
+    job_texts,
     looks,
     ordered,
     parts,
@@ -103,5 +104,8 @@ MUTANTS = (
     *plain_parts.ACCOUNTING,
     *plain_parts.COUNTS,
     *columns.COLUMNS,
+    *job_texts.ANSWERS,
+    *job_texts.REPORTS,
+    *job_texts.PLANS,
 )
 """Every wrong version."""
