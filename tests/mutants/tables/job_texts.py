@@ -156,14 +156,6 @@ ANSWERS = (
     Mutant(
         12,
         "pipelines/answers/checks.py",
-        "a count stands out of noise of which there are two",
-        "return _STANDS_OUT + math.log(columns) / math.sqrt(2)",
-        "return _STANDS_OUT",
-        _ANSWERS,
-    ),
-    Mutant(
-        12,
-        "pipelines/answers/checks.py",
         "noise is said to hide fewer rows than it may",
         "most = least + _STANDS_OUT * error",
         "most = least",
@@ -556,7 +548,7 @@ PLANS = (
         "pipelines/notes.py",
         "a function with rights is said to have none",
         "{inside[job.task_params.isolation]}",
-        '{inside["sandbox"]}',
+        "{inside['sandbox']}",
         _PLANS,
     ),
     Mutant(
