@@ -135,14 +135,14 @@ CASES: dict[str, Made] = {
         {"rank_error": 139, "typical_rank_error": 41.5},
         {"probabilities": [0.25, 0.75], "values": [1.5, 4.5], "lows": [0.5, -7.0], "highs": [2.5, 25.0]},
     ),
-    "ten quantiles": (
+    "many quantiles": (
         {"task": "quantiles", "domain": LINE, "params": {}, "privacy": {"unit": "who", "keep": "sum"}},
         {"rank_error": 139, "typical_rank_error": None},
         {
-            "probabilities": [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95][:10],
-            "values": [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5],
-            "lows": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
-            "highs": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0],
+            "probabilities": [each / 100 for each in range(5, 95, 7)],
+            "values": [each + 0.5 for each in range(13)],
+            "lows": [float(each) for each in range(13)],
+            "highs": [float(each + 1) for each in range(13)],
         },
     ),
     "a median": (

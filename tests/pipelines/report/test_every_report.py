@@ -12,6 +12,7 @@ import pytest
 from pipelines.answers.text import SECRET_PAIRS, hides
 from pipelines.grouped_release import answers_by_group
 from pipelines.report.report import render, render_curve, render_groups, render_questions
+from pipelines.report.summary import summary_of
 from tests.pipelines.answers.test_every_answer import release_of
 
 TEXTS = Path(__file__).with_name("every_report.txt")
@@ -100,7 +101,12 @@ def by_group(said: Mapping[str, Any] | None = None) -> dict[str, Any]:
         for found in [None if value is None else {"value": value, "scale": None, "low": 1.5, "high": 11.5}]
     ]
     keys = {"columns": ["city"], "truncate": {"city": "month"}, "public_keys": 3}
-    more = {"groups": groups, "each_group": {**of_each, "says": "Each is by itself."}, "group_by": keys}
+    more = {
+        "contributions": {"groups": 2, "rows": 1},
+        "groups": groups,
+        "each_group": {**of_each, "says": "Each is by itself."},
+        "group_by": keys,
+    }
     return whole("a median", {**more, **(said or {})}, unit="who")
 
 
@@ -110,11 +116,25 @@ def of_groups(monkeypatch: pytest.MonkeyPatch) -> str:
     return render_groups(made, answers_by_group(made, None))
 
 
-def of_questions() -> str:
+def asked() -> dict[str, Any]:
+    """Return a release of two questions, the second of which is asked about each group."""
     answers = {"where": whole("a ball", {"outcome": "released"}, epsilon=0.875), "middle": by_group()}
     del answers["middle"]["result"]
-    made = {**whole("a point", unit="who", factor=1.75), "answers": answers}
-    return render_questions(made, answers, {"where": None, "middle": None})
+    shared = {"task": "questions", "schema": 1, "answers": answers}
+    return {**whole("a point", unit="who", factor=1.75), **shared}
+
+
+def of_questions() -> str:
+    made = asked()
+    return render_questions(made, made["answers"], {"where": None, "middle": None})
+
+
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr("pipelines.report.summary._MOST_GROUPS", 2)
+    groups = {key: value for key, value in by_group().items() if key != "result"}
+    nowhere: Any = None  # neither has a table
+    lines = [line for made in (groups, asked()) for line in summary_of(nowhere, made)]
+    return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
 
 
 def of_a_curve() -> str:
@@ -122,7 +142,7 @@ def of_a_curve() -> str:
 
 
 REPORTS = [of_a_unit, of_rows, of_records, of_earlier_versions, of_statistics, of_many_columns]
-REPORTS += [of_groups, of_questions, of_a_curve]
+REPORTS += [of_groups, of_questions, of_a_curve, on_a_terminal]
 
 
 def text_of(page: str) -> str:
@@ -149,7 +169,7 @@ def stored() -> dict[str, str]:
 
 def page_of(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
     (make,) = (each for each in REPORTS if each.__name__ == name)
-    return make(monkeypatch) if make is of_groups else make()
+    return make(monkeypatch) if make in (of_groups, on_a_terminal) else make()
 
 
 @pytest.mark.parametrize("name", [each.__name__ for each in REPORTS])
