@@ -64,6 +64,10 @@ def of_a_unit() -> str:
     return render(whole("a ball", said, keep="last", order="time", epsilon=6.5))
 
 
+def of_places() -> str:
+    return render(whole("a ball on a map", {"outcome": "released"}))
+
+
 def of_rows() -> str:
     return render(whole("no ball", neighbors="replace_one", epsilon=0.75, spent=0.625))
 
@@ -141,7 +145,7 @@ def of_a_curve() -> str:
     return render_curve("A title", "What it is.", "Made from this.", [])
 
 
-REPORTS = [of_a_unit, of_rows, of_records, of_earlier_versions, of_statistics, of_many_columns]
+REPORTS = [of_a_unit, of_places, of_rows, of_records, of_earlier_versions, of_statistics, of_many_columns]
 REPORTS += [of_groups, of_questions, of_a_curve, on_a_terminal]
 
 
