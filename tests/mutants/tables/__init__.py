@@ -107,5 +107,6 @@ MUTANTS = (
     *job_texts.ANSWERS,
     *job_texts.REPORTS,
     *job_texts.PLANS,
+    *job_texts.OTHERS,
 )
 """Every wrong version."""

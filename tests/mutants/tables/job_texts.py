@@ -7,6 +7,12 @@ _SHARE = Selection(("tests/pipelines/answers/test_text.py",), only="at_most_half
 _AXES = Selection(("tests/pipelines/answers/test_axis.py",))
 _REPORTS = Selection(("tests/pipelines/report/test_every_report.py",))
 _PLANS = Selection(("tests/pipelines/test_every_plan_text.py",))
+_ESTIMATORS = Selection(("tests/shoal/test_estimators.py",), only="ask_for or asks_for")
+_SHOWN = Selection(("tests/shoal/test_shown.py",), only="frame or refused")
+_VALUES = Selection(("tests/shoal/test_calls.py",), only="values_of_numpy")
+_ANALYSES = Selection(("tests/shoal/test_analyses.py",))
+_COMMAND = Selection(("tests/pipelines/console/test_command.py",))
+_ESCAPES = Selection(("tests/pipelines/console/test_printable.py",), only="every_character or middle")
 
 ANSWERS = (
     Mutant(
@@ -574,5 +580,112 @@ PLANS = (
         '"once" if found["passes"] == 1',
         '"once" if found["passes"] != 2',
         _PLANS,
+    ),
+)
+
+OTHERS = (
+    Mutant(
+        12,
+        "shoal/estimators.py",
+        "a fit spends a part of epsilon on counts that it does not show",
+        '"input": {"columns": names, "checks": 0},',
+        '"input": {"columns": names},',
+        _ESTIMATORS,
+    ),
+    Mutant(
+        12,
+        "shoal/estimators.py",
+        "medians are asked for by squared distances",
+        '_task = "k_median"',
+        '_task = "k_means"',
+        _ESTIMATORS,
+    ),
+    Mutant(
+        12,
+        "shoal/estimators.py",
+        "the upper bound of a column is not what was given",
+        '"upper": [high], "step": step}',
+        '"upper": [2 * high], "step": step}',
+        _ESTIMATORS,
+    ),
+    Mutant(
+        12,
+        "shoal/shown.py",
+        "a report in a notebook may run what a name holds",
+        "sandbox style=",
+        "style=",
+        _SHOWN,
+    ),
+    Mutant(
+        12,
+        "shoal/shown.py",
+        "a plan in Python does not say why a run would be refused",
+        'told = [f"A run here would be refused. {refusal}" for refusal in refusals]',
+        "told = []",
+        _SHOWN,
+    ),
+    Mutant(
+        12,
+        "shoal/job_values.py",
+        "a member of an enumeration is its name and not its value",
+        "return str.__str__(value)",
+        "return str(value)",
+        _VALUES,
+    ),
+    Mutant(
+        12,
+        "shoal/analyses/clusters.py",
+        "three centers are in the inverse order of their anchors",
+        "cdist(points, centers)",
+        "cdist(centers, points)",
+        _ANALYSES,
+    ),
+    Mutant(
+        12,
+        "shoal/analyses/association.py",
+        "correlations are in the order of the later column",
+        "matrix[np.triu_indices(values.shape[1], 1)]",
+        "matrix[np.tril_indices(values.shape[1], -1)]",
+        _ANALYSES,
+    ),
+    Mutant(
+        12,
+        "shoal/analyses/association.py",
+        "a threshold is at a row and not between two",
+        "return float(values[best - 1] / 2 + values[min(best, len(values) - 1)] / 2)",
+        "return float(values[best - 1])",
+        _ANALYSES,
+    ),
+    Mutant(
+        12,
+        "shoal/analyses/scikit_regression.py",
+        "a larger penalty makes slopes larger",
+        "LogisticRegression(C=1 / penalty)",
+        "LogisticRegression(C=penalty)",
+        _ANALYSES,
+    ),
+    Mutant(
+        12,
+        "pipelines/console/command.py",
+        "what another library says of a row is told",
+        'text = f"unexpected {type(error).__name__} at {place}."',
+        'text = f"unexpected {error} at {place}."',
+        _COMMAND,
+    ),
+    Mutant(
+        12,
+        "pipelines/console/printable.py",
+        "a separator of paragraphs is not escaped",
+        'r"\\u2028\\u2029"',
+        'r"\\u2028"',
+        _ESCAPES,
+    ),
+    Mutant(
+        12,
+        "pipelines/console/printable.py",
+        "what to do about a long error is cut off",
+        'f"{text[:half]} ... {text[-half:]}"',
+        'f"{text[:half]} ..."',
+        _ESCAPES,
     ),
 )
