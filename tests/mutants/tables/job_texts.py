@@ -13,6 +13,8 @@ _VALUES = Selection(("tests/shoal/test_calls.py",), only="values_of_numpy")
 _ANALYSES = Selection(("tests/shoal/test_analyses.py",))
 _COMMAND = Selection(("tests/pipelines/console/test_command.py",))
 _ESCAPES = Selection(("tests/pipelines/console/test_printable.py",), only="every_character or middle")
+_HASHES = Selection(("tests/pipelines/job/test_hash.py",))
+_TAKEN = Selection(("tests/pipelines/job/test_job.py",), only="key_column")
 
 ANSWERS = (
     Mutant(
@@ -687,5 +689,61 @@ OTHERS = (
         'f"{text[:half]} ... {text[-half:]}"',
         'f"{text[:half]} ..."',
         _ESCAPES,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/contributions.py",
+        "a run with sums clamped for each unit is found as one without",
+        'exclude_if=lambda clamp: clamp == "row",',
+        "exclude=True,",
+        _HASHES,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/contributions.py",
+        "a guess, which changes nothing of a run, makes another one of it",
+        "        exclude=True,  # it changes nothing of the run\n",
+        "",
+        _HASHES,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/questions.py",
+        "a run of questions with other shares is found as the same",
+        '{**job.model_dump(mode="json"), "share": self.shares[name]}',
+        '{**job.model_dump(mode="json")}',
+        _HASHES,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/questions.py",
+        "a run of questions is named by its first question",
+        "run_id = self.run_id or self.hash()[:16]",
+        "run_id = self.run_id or self._any.hash()[:16]",
+        _HASHES,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/inputs.py",
+        "a run with counts of what it leaves out is found as one without",
+        "exclude_if=lambda share: share == 0,",
+        "exclude_if=lambda share: True,",
+        _HASHES,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/params.py",
+        "a function in a sandbox is found as one in a process",
+        "if (key, value) not in added.items()}",
+        "if key not in added}",
+        _HASHES,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/groups.py",
+        "a key column is called as a measure of a column",
+        'made |= {f"{measure}_{axis}" for measure in made for axis in range(len(self.input.columns))}',
+        "pass",
+        _TAKEN,
     ),
 )
