@@ -1,4 +1,4 @@
-"""Wrong versions of what analysts read: answers, reports and plans."""
+"""Wrong versions of what analysts read: answers, reports, plans, and what Python and a terminal show."""
 
 from tests.mutants.mutant import Mutant, Selection
 
@@ -397,8 +397,8 @@ ANSWERS = (
         12,
         "pipelines/answers/maps.py",
         "places are drawn with their columns exchanged",
-        "axes = (plane.y, plane.x) if plane.across else (plane.x, plane.y)",
-        "axes = (plane.x, plane.y)",
+        'names = ("y", "x") if plane.across else ("x", "y")',
+        'names = ("x", "y")',
         _ANSWERS,
     ),
     Mutant(
@@ -421,8 +421,8 @@ ANSWERS = (
         12,
         "pipelines/answers/answer.py",
         "a bound that is a date is shown as the other one",
-        "zip(ends, domain[key], strict=True)",
-        "zip(reversed(ends), domain[key], strict=True)",
+        '("upper", grid.upper)):',
+        '("upper", grid.lower)):',
         _ANSWERS,
     ),
 )
