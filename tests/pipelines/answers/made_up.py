@@ -231,6 +231,16 @@ CASES: dict[str, Made] = {
         {"leftover": 0.5, "radius_blocks": 19, "errors": [1.25], "spread_factor": 1, "failed_error": 23},
         {"value": [3.5], "radius": 1.5, "failed_blocks": -3},
     ),
+    "a median of answers": (
+        {
+            "task": "sample_and_aggregate",
+            "method": "smooth_median",
+            "domain": {**LINE, "columns": ["value_0"]},
+            "params": {"blocks": 103, "stable_fraction": 0.8, "function": "a.b:slope"},
+        },
+        {"leftover": 0.5, "radius_blocks": None, "errors": [1.25], "spread_factor": 17, "failed_error": 23},
+        {"value": [3.5], "radius": None, "failed_blocks": 5},
+    ),
     "a mean of answers": (
         {
             "task": "sample_and_aggregate",
