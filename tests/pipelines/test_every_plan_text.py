@@ -50,6 +50,7 @@ NOTES: dict[str, dict[str, Any]] = {
     "prepared rows": {"input.where": "x > 0.5", "input.derive": {"y": "x"}},
     "a policy": {**changes("cdf"), **LINE, "privacy.policy": {"distance": 0.25}, "input.checks": 0.0}
     | {"privacy.neighbors": "replace_one"},
+    "less than a row": {"privacy.neighbors": "replace_one"},
     "a sphere": {**EARTH, "domain": {"geography": "wgs84", "step": 1000}},
     "a map": {
         **EARTH,
@@ -67,6 +68,8 @@ def noted(bench: Bench, name: str) -> list[str]:
     job = check_job(bench.changed(NOTES[name]))
     if name == "a policy":
         plan.policy = job.neighbors.policy
+    if name == "less than a row":
+        plan.hides = "the weight of one edge"
     return notes.notes(job, cast(Plan, plan))
 
 
