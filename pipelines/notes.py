@@ -145,7 +145,7 @@ def _left_out(job: Job, plan: Plan) -> str:
         missing += " How many rows are not left out is public under replace_one."
     if job.checks:
         share, error = number(100 * job.checks), number(describe_checks(job, plan)["standard_error"], 3)
-        many = "rows" if job.unit is None else "units"
+        many = "units" if job.unit is not None else records_of(job).many
         told = (
             f"The release has the noisy numbers of {many} that have such {such} in each column. Their "
             f"standard error is {error}. They take {share}% of epsilon (input.checks)."

@@ -75,7 +75,7 @@ def _told(
     The one line is no all-clear: it says how many rows the noise may hide. Of units, a row is left out or
     moved, and no unit.
     """
-    columns, whose = release["domain"]["columns"], "" if many == "rows" else f" have a row {what}"
+    columns, whose = release["domain"]["columns"], f" have a row {what}" if many == "units" else ""
     least = _stands_out(len(columns)) * error
     most = least + _STANDS_OUT * error
     such = bool(whose)

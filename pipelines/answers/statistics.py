@@ -31,6 +31,7 @@ from pipelines.answers.text import (
     Counted,
     beside,
     counted,
+    kept_rows,
     key_names,
     nothing_found,
     number,
@@ -62,10 +63,14 @@ def promises(release: Release) -> list[str]:
     groups = _grouped(release)
     whose = " of each group" if promised.found_from is None else " of any one group"
     each, sentences = whose if groups else "", []
-    truth, quantile = "the truth", "the true quantile"
-    bounds = release.get("contributions")
+    truth, of_values, quantile = "the truth", "the truth", "the true quantile"
+    all_of_them, bounds = f"all {records.many}", release.get("contributions")
     if bounds is not None:
-        truth = quantile = "that of the rows that contributions keeps"
+        truth = of_values = quantile = "that of the rows that contributions keeps"
+        all_of_them = "all rows that contributions keeps"
+    elif kept_rows(release):  # how many units there are does not depend on which rows are kept
+        of_values = quantile = "that of the kept rows"
+        all_of_them = "all kept rows"
     whole = bounds is not None and bounds.get("clamp") == "unit"
     moved = f", with values{' and sums of units' if whole else ''} moved to the bounds"
     if promised.count_error is not None:
@@ -81,13 +86,13 @@ def promises(release: Release) -> list[str]:
         if promised.sum_error is not None:
             most = promised.sum_error * max(abs(low), abs(high))
             sentences.append(
-                f"The sum of {column}{each} is within {number(most)}{after(column)} of {truth}{moved}."
+                f"The sum of {column}{each} is within {number(most)}{after(column)} of {of_values}{moved}."
             )
         if promised.mean_error is not None:
             most = length_of(release, promised.mean_error * (high - low) / 2, axis)
             sentences.append(
-                f"The mean of {column}{each} differs from {truth}{moved}, by at most {number(most)} divided "
-                f"by {noisy}, if that is above 0."
+                f"The mean of {column}{each} differs from {of_values}{moved}, by at most {number(most)} "
+                f"divided by {noisy}, if that is above 0."
             )
     if promised.rank_error is not None:
         sentences.append(
@@ -97,11 +102,10 @@ def promises(release: Release) -> list[str]:
     if promised.extreme_error is not None:
         sentences.append(
             f"Each minimum or maximum{each} is within {promised.extreme_error:,} {records.many} of the end "
-            f"of all {records.many}."
+            f"of {all_of_them}{' in it' if groups else ''}."
         )
     if promised.found_from is not None:
-        units = "units" if release["privacy"]["unit"] is not None else "rows"
-        sentences.append(f"A group with at least {promised.found_from:,} {units} is released.")
+        sentences.append(f"A group with at least {promised.found_from:,} {_units(release)} is released.")
     return sentences
 
 
@@ -118,8 +122,8 @@ def answer(release: Release, rows: Rows) -> Answer:
     if result is None:
         return nothing_found(
             "group",
-            "No group has enough units for its key to be released. A key that is null, or cannot be read as "
-            "the type of its column, makes no group.",
+            f"No group has enough {_units(release)} for its key to be released. A key that is null, or "
+            "cannot be read as the type of its column, makes no group.",
             advice=(
                 ("Fewer, larger groups.", "A day instead of an hour, or fewer key columns."),
                 ("Public keys.", "If the keys are known without the data, list them: all are released then."),
@@ -159,6 +163,11 @@ def answer(release: Release, rows: Rows) -> Answer:
 def _records(release: Release) -> Counted:
     """Return what is counted: rows also with a unit, where its rows remain several records."""
     return counted(release) if release.get("contributions") is None else Counted()
+
+
+def _units(release: Release) -> str:
+    """Return of what a group must have many for its key to be released."""
+    return "units" if release["privacy"]["unit"] is not None else "rows"
 
 
 def _grouped(release: Release) -> bool:

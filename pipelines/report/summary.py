@@ -62,7 +62,7 @@ def _of_groups(release: Mapping[str, Any]) -> list[str]:
     more = len(groups) - len(lines)
     return [
         *lines,
-        *([f"... and {more:,} more groups"] if more else []),
+        *([f"... and {more:,} more group{'s' if more > 1 else ''}"] if more else []),
         *_promised(groups[0][1]),
         "",
         *(f"{fact.name.capitalize()}: {', '.join(fact.lines)}." for fact in kept_facts(release)),

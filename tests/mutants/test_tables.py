@@ -15,7 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.file}: {mutant.wrong}")
 def test_a_mutant_fits_the_code(mutant: Mutant) -> None:
-    ast.parse(mutant.applied(ROOT))
+    wrong = mutant.applied(ROOT)
+    if mutant.file.endswith(".py"):  # not a template of a report
+        ast.parse(wrong)
     assert all((ROOT / node.split("::")[0]).is_file() for node in mutant.tests.nodes)
     assert set(filter(None, mutant.tests.tasks.split(","))) <= set(TASKS)
 

@@ -4,6 +4,7 @@ import pickle
 import warnings
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -309,3 +310,49 @@ def test_a_cast_says_nothing_of_a_row() -> None:
         warnings.simplefilter("error")
         model = shoal.KMeans(1, epsilon=1.0, bounds=(0, 1)).fit(rows)
     assert model.cluster_centers_.shape == (1, 1)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The jobs that are asked for, each with its rows; none runs."""
+    jobs: list[Any] = []
+
+    def run(job: Any, data: Any) -> Any:
+        jobs.extend((job, data))
+        return SimpleNamespace(result={"centers": [[1.0, 2.0]], "counts": [3]})
+
+    monkeypatch.setattr("shoal.estimators.run", run)
+    return jobs
+
+
+@pytest.mark.parametrize(("kind", "task"), [(shoal.KMeans, "k_means"), (shoal.KMedians, "k_median")])
+def test_a_fit_asks_for_what_its_parameters_say(kind: type, task: str, asked: list[Any]) -> None:
+    budget = {"epsilon": 0.75, "delta": 3e-7, "neighbors": "replace_one", "ledger": "a/ledger.json"}
+    kind(5, bounds={"b": (2, 8), "a": (0, 16)}, step=0.25, **budget).fit(pd.DataFrame({"a": [1.5], "b": [3]}))
+    job, rows = asked
+    assert job == {
+        "task": task,
+        "input": {"columns": ["a", "b"], "checks": 0},  # all of epsilon is spent on centers
+        "domain": {"lower": [0, 2], "upper": [16, 8], "step": 0.25},
+        "privacy": budget,
+        "params": {"k": 5},
+    }
+    assert rows.to_pydict() == {"a": [1.5], "b": [3.0]}
+
+
+def test_quantiles_ask_for_what_their_parameters_say(asked: list[Any]) -> None:
+    budget = {"epsilon": 0.75, "delta": 3e-7, "neighbors": "replace_one", "ledger": "a/ledger.json"}
+    bounds = {"age": (0, 120), "hours": (-1, 99)}
+    shoal.quantiles("rows.csv", (0.25, 0.5), bounds=bounds, step=0.5, unit="who", **budget)
+    job, rows = asked
+    questions = {
+        name: {
+            "task": "quantiles",
+            "columns": [name],
+            "domain": {"lower": [low], "upper": [high], "step": 0.5},
+            "params": {"probabilities": [0.25, 0.5]},
+        }
+        for name, (low, high) in bounds.items()
+    }
+    assert job == {"input": {"unit": "who"}, "privacy": budget, "questions": questions}
+    assert rows == "rows.csv"

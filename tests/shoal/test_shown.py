@@ -1,6 +1,8 @@
 """A release from Python has what release.json, its tables and its report have."""
 
 import re
+from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.shown import Shown
 from tests.shoal.test_calls import AGES, COUNTS, JOB, PEOPLE, counts
 
 QUESTIONS: dict[str, Any] = {
@@ -127,3 +130,25 @@ def test_a_stored_release_is_opened_again(tmp_path: Any) -> None:
     (tmp_path / "one" / "release.json").write_text("[]")
     with pytest.raises(shoal.ShoalError, match="is not a release of schema 1"):
         shoal.Release.open(tmp_path / "one")
+
+
+def test_a_plan_says_why_a_run_would_be_refused(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "ledger.json")
+    job = {**JOB, "privacy": {**JOB["privacy"], "ledger": ledger}}
+    (refusal,) = shoal.plan(job).refusals
+    assert refusal.startswith(f"privacy.ledger {ledger} does not exist")
+    assert str(shoal.plan(job)) == f"{shoal.plan(JOB)}\nA run here would be refused. {refusal}"
+    assert shoal.plan(JOB).refusals == ()
+
+
+def test_a_page_in_a_notebook_is_in_a_frame_that_may_do_nothing() -> None:
+    """A name in the data may be anything, so the page is escaped, and its frame has no rights."""
+    tags: list[tuple[str, dict[str, str | None]]] = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attrs: tags.append((tag, dict(attrs)))  # type: ignore[method-assign]
+    page = '<p title="x">&amp; <script>1</script>'
+    parser.feed(Shown({}, "text", page)._repr_html_())
+    ((tag, attributes),) = tags
+    assert tag == "iframe" and attributes["srcdoc"] == page
+    assert "sandbox" in attributes and not attributes["sandbox"]  # such as allow-scripts
+    assert Shown({}, "a < b")._repr_html_() == "<pre>a &lt; b</pre>"

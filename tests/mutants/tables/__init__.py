@@ -15,6 +15,7 @@ from tests.mutants.tables import (
     first_questions,
     geography,
     groups,
+    job_texts,
     looks,
     ordered,
     parts,
@@ -103,5 +104,9 @@ MUTANTS = (
     *plain_parts.ACCOUNTING,
     *plain_parts.COUNTS,
     *columns.COLUMNS,
+    *job_texts.ANSWERS,
+    *job_texts.REPORTS,
+    *job_texts.PLANS,
+    *job_texts.OTHERS,
 )
 """Every wrong version."""

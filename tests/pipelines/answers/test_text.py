@@ -12,7 +12,7 @@ from core.k_cover.rounds import CountRows
 from core.one_cluster.found import Result
 from core.plan import Plan
 from pipelines.answers.one_cluster import certified, promises, unpromised
-from pipelines.answers.text import beside, kept_rows, key_text, number, on_grid, the_domain
+from pipelines.answers.text import beside, in_share, kept_rows, key_text, number, on_grid, the_domain
 from pipelines.errors import JobError
 from pipelines.plan import check_spend, grouped
 from pipelines.quantities import Amount
@@ -63,6 +63,15 @@ def test_values_have_the_decimals_of_the_step(value, step, said):
 )
 def test_a_number_has_the_decimals_of_its_error(value, error, said):
     assert beside(value, error) == said
+
+
+@pytest.mark.parametrize(
+    ("ranks", "said"), [(1, "10,000 rows"), (5_000, "10,000 rows"), (5_001, "10,000,000 rows")]
+)
+def test_an_error_of_a_rank_is_related_to_so_many_rows_that_it_is_at_most_half(ranks, said):
+    sentence = in_share(ranks, "rows")
+    assert f"Among {said}, for example" in sentence
+    assert f" {number(ranks / (100 if ranks <= 5_000 else 100_000), 2)}% " in sentence
 
 
 def release(**said):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import unicodedata
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +22,16 @@ def test_control_characters_are_shown_as_escapes():
     assert printable("naïve ε 数 \u200c👩‍🔬") == "naïve ε 数 \u200c👩‍🔬"
 
 
+def test_every_character_that_controls_a_terminal_a_line_or_a_direction_is_escaped() -> None:
+    """By what Unicode says of each; all others stay as they are."""
+    directions = {"LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI"}
+    for point in range(0x110000):
+        text = chr(point)
+        controls = unicodedata.category(text) in ("Cc", "Cs", "Zl", "Zp")
+        controls |= unicodedata.bidirectional(text) in directions or text in "\u061c\u200e\u200f"
+        assert (printable(text) != text) == controls, hex(point)
+
+
 def test_json_escapes_them_and_stays_the_same_value():
     for indent in (None, 2):
         text = as_json({HOSTILE: HOSTILE}, indent)
@@ -35,6 +46,13 @@ def test_an_error_is_a_short_line_for_each_sentence():
     assert all(line.isprintable() and len(line) < 500 and line.endswith(".") for line in lines)
     assert lines[0].startswith(f"0 {SHOWN}")
     assert lines[-1] == "There are 10 more problems."
+
+
+def test_the_middle_of_a_long_sentence_is_cut_out():
+    """What is wrong is at its begin, and what to do at its end."""
+    told = error_text(JobError("begin" + 500 * "x" + "end."))
+    assert told.startswith("begin") and told.endswith("x" * 236 + "end.") and " ... " in told
+    assert len(told) == 480 + 5 and error_text(JobError("x" * 480)) == "x" * 480
 
 
 def test_an_event_is_one_line():

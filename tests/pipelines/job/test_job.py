@@ -109,3 +109,13 @@ def test_the_folder_of_a_release_is_named_by_the_whole_run_id():
 def test_other_braces_in_an_input_path_are_part_of_names():
     job = check_job({**JOB, "input": {"path": "/data/{a}", "columns": ["x"]}})
     assert job.input.path == "/data/{a}"
+
+
+@pytest.mark.parametrize("name", ["sum_1", "sum_0_error", "quantile_0.5_1_high", "units", "units_error"])
+def test_a_key_column_is_not_called_as_a_column_of_the_table(name):
+    measures = ["units", "sum", {"quantiles": [0.5]}]
+    rows = {**EDGES, "params": {"measures": measures}, "group_by": {"columns": [name], "keys": ["a"]}}
+    with pytest.raises(JobError, match=f"^group_by.columns has {name}, which is the name of another column"):
+        check_job({**JOB, "task": "statistics", **rows})
+    rows["group_by"]["columns"] = ["sum_2"]
+    assert check_job({**JOB, "task": "statistics", **rows}).group_by is not None
