@@ -49,6 +49,8 @@ MUTANTS = (
     *plane.COLUMNS,
     *plane.RANGES,
     *plumbing.LEDGERS,
+    *plumbing.MEASURED,
+    *plumbing.FOLDERS,
     *smooth.ROUNDS,
     *smooth.BOUNDS,
     *smooth.GRAPHS,

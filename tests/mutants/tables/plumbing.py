@@ -97,3 +97,129 @@ LEDGERS = (
         Selection(("tests/pipelines/ledger/test_table.py",), "promises_is_shown"),
     ),
 )
+
+_MEASURES, _MEASURE = "pipelines/simulation/measures.py", "pipelines/simulation/measure.py"
+_STATISTICS, _SIMULATE = "pipelines/simulation/statistics_measure.py", "pipelines/simulation/simulate.py"
+
+
+def _measured(only: str) -> Selection:
+    return Selection(("tests/pipelines/simulation/test_measures.py",), only)
+
+
+MEASURED = (
+    Mutant(
+        12,
+        _SIMULATE,
+        "a run that was half as far off again as promised is said to have kept the promise",
+        "value <= allowed * (1 + 1e-9)",
+        "value <= allowed * 1.5",
+        _measured("spread"),
+    ),
+    Mutant(
+        12,
+        _SIMULATE,
+        "the error that 9 in 10 runs do not exceed is one that fewer do not exceed",
+        'method="higher"',
+        'method="lower"',
+        _measured("spread"),
+    ),
+    Mutant(
+        12,
+        _MEASURE,
+        "ranks below the wanted one are no error",
+        "float(max(0.0, low - wanted, wanted - high))",
+        "float(max(0.0, low - wanted))",
+        _measured("rank or quantiles"),
+    ),
+    Mutant(
+        12,
+        _MEASURE,
+        "an interval is taken for its lower end",
+        "step if to is None else to, side",
+        "step, side",
+        _measured("quantiles"),
+    ),
+    Mutant(
+        12,
+        _MEASURES,
+        "an interval of a later column may lack the true value",
+        "for axis, one in enumerate(self._each(found))\n        ]",
+        "for axis, one in enumerate(self._each(found)[:1])\n        ]",
+        _measured("several_columns"),
+    ),
+    Mutant(
+        12,
+        _MEASURES,
+        "the count of a range is off at one end alone",
+        "float(np.ptp(errors))",
+        "self.error(found)",
+        _measured("both_ends"),
+    ),
+    Mutant(
+        12,
+        _MEASURES,
+        "a cell of many records may be missing where one of few is",
+        "missing.max(initial=0) + 1.0",
+        "missing.min(initial=9) + 1.0",
+        _measured("missing_with_a_count"),
+    ),
+    Mutant(
+        12,
+        _MEASURES,
+        "a threshold keeps its promise whatever it errs",
+        'needed if part <= promises["alpha"] else INFINITE',
+        "needed",
+        _measured("threshold"),
+    ),
+    Mutant(
+        12,
+        _MEASURES,
+        "records of an earlier ball count in a later one",
+        '            left &= ~inside\n        return {"count_error": max(counts), "missing"',
+        '        return {"count_error": max(counts), "missing"',
+        _measured("earlier_one"),
+    ),
+    Mutant(
+        12,
+        _MEASURES,
+        "answers may be as far off as they are apart",
+        '- promises["spread_factor"] * apart',
+        "- apart",
+        _measured("answers_of_blocks"),
+    ),
+    Mutant(
+        12,
+        _STATISTICS,
+        "of several columns the last one is measured",
+        "figures[name] = max(figures.get(name, 0.0), off)",
+        "figures[name] = off",
+        _measured("worst_column"),
+    ),
+    Mutant(
+        12,
+        _STATISTICS,
+        "a mean is measured as if its column were twice as wide",
+        "rows / (width / 2)",
+        "rows / width",
+        _measured("worst_column"),
+    ),
+)
+
+FOLDERS = (
+    Mutant(
+        12,
+        "pipelines/storage/object_folder.py",
+        "a file is not replaced where another writer was faster",
+        "            found = self.see(name)\n\n    def swap",
+        "            break\n\n    def swap",
+        Selection(("tests/pipelines/storage/test_store_folder.py",), "whoever_writes"),
+    ),
+    Mutant(
+        12,
+        "pipelines/storage/local_folder.py",
+        "a run waits for whoever will write to a pipe",
+        "flags | os.O_NONBLOCK",
+        "flags",
+        Selection(("tests/pipelines/storage/test_local_folder.py",), "pipe"),
+    ),
+)

@@ -40,8 +40,18 @@ def test_a_swap_through_links_changes_the_one_file(folder, place, tmp_path):
 @pytest.mark.parametrize("device", ["zero", "full", "null"])
 def test_a_device_is_not_read(device):
     """Some have no end."""
-    with pytest.raises(JobError, match=rf"/dev/{device} is not a regular file: give the path of one"):
-        LocalFolder("/dev").read(device)
+    for look in (LocalFolder("/dev").read, LocalFolder("/dev").size):
+        with pytest.raises(JobError, match=rf"/dev/{device} is not a regular file: give the path of one"):
+            look(device)
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_is_not_waited_for(folder, place):
+    place.mkdir()
+    os.mkfifo(place / "pipe")
+    for look in (folder.read, folder.size):
+        with pytest.raises(JobError, match="pipe is not a regular file"):
+            look("pipe")
 
 
 def test_links_that_lead_nowhere_are_refused(folder, place, tmp_path):
