@@ -51,6 +51,7 @@ MUTANTS = (
     *plumbing.LEDGERS,
     *plumbing.MEASURED,
     *plumbing.FOLDERS,
+    *plumbing.RUNS,
     *smooth.ROUNDS,
     *smooth.BOUNDS,
     *smooth.GRAPHS,

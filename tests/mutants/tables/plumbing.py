@@ -223,3 +223,41 @@ FOLDERS = (
         Selection(("tests/pipelines/storage/test_local_folder.py",), "pipe"),
     ),
 )
+
+_SCREEN, _DELIVERY = "pipelines/run/screen.py", "pipelines/run/delivery.py"
+_SCREENED = "tests/pipelines/run/test_screen.py"
+
+RUNS = (
+    Mutant(
+        12,
+        _SCREEN,
+        "rows are screened by the balls of several groups as if they were those of all records",
+        'if "groups" in release:',
+        'if "group" in release:',
+        Selection((_SCREENED,), "without_a_ball"),
+    ),
+    Mutant(
+        12,
+        _SCREEN,
+        "a condition on a column of folders decides about rows of files without it",
+        "{*columns, *preparation.sources(columns)}",
+        "{*columns}",
+        Selection((_SCREENED,), "folders"),
+    ),
+    Mutant(
+        12,
+        _SCREEN,
+        "the length of a name counts letters and not bytes, so a screening stops halfway",
+        "len(os.fsencode(base)) > _LONGEST_NAME",
+        "len(base) > _LONGEST_NAME",
+        Selection((_SCREENED,), "too_long"),
+    ),
+    Mutant(
+        12,
+        _DELIVERY,
+        "what killed writers of the table of a question left stays",
+        "for name in (*FILES, *tables_of(release)):",
+        "for name in FILES:",
+        Selection(("tests/pipelines/run/test_run.py",), "killed_writers"),
+    ),
+)
