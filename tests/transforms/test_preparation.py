@@ -252,6 +252,12 @@ def test_a_table_that_cannot_be_joined_is_refused(tmp_path: Path, columns, given
     assert str(error.value).endswith(".")
 
 
+def test_keys_of_a_table_that_are_of_another_kind_than_those_of_rows_are_refused(rows, tmp_path) -> None:
+    join = open_join(str(write(tmp_path / "t.parquet", city=[1, 2], size=[1, 2])), "city", None)
+    with pytest.raises(InputError, match=r"city is large_string in the rows, but int64 in the table"):
+        open_source(str(rows[0]), ["size"], preparation=preparation(join=join))
+
+
 def test_a_text_of_a_joined_category_need_not_be_utf_8(tmp_path: Path) -> None:
     """Arrow itself reads no such file, as the index of the dictionary is a byte."""
     texts = pa.array([b"large", b"\xff"]).view(pa.string())

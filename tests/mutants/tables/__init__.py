@@ -52,6 +52,7 @@ MUTANTS = (
     *plumbing.MEASURED,
     *plumbing.FOLDERS,
     *plumbing.RUNS,
+    *plumbing.ROWS,
     *smooth.ROUNDS,
     *smooth.BOUNDS,
     *smooth.GRAPHS,

@@ -261,3 +261,30 @@ RUNS = (
         Selection(("tests/pipelines/run/test_run.py",), "killed_writers"),
     ),
 )
+
+ROWS = (
+    Mutant(
+        12,
+        "transforms/read_blocks.py",
+        "rows without a public group are counted in the last one",
+        "groups[rows & (groups >= 0)]",
+        "groups[rows]",
+        Selection(("tests/transforms/test_count_outside.py",), "without_a_public_group"),
+    ),
+    Mutant(
+        12,
+        "transforms/read_blocks.py",
+        "a file without a row group has no element, so a run of such files has no release",
+        "or [Descriptor(file, None, 0)]",
+        "or []",
+        Selection(("tests/transforms/test_read_blocks.py",), "without_a_row_group"),
+    ),
+    Mutant(
+        12,
+        "transforms/join_table.py",
+        "keys of a table may be of another kind than those of rows",
+        "if wanted.type != known.type:",
+        "if False:",
+        Selection(("tests/transforms/test_preparation.py",), "another_kind"),
+    ),
+)
