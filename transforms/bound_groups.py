@@ -13,7 +13,7 @@ import pyarrow as pa
 from core.sampling import siphash
 from transforms.joined_batches import joined_batches
 from transforms.read_blocks import Descriptor
-from transforms.split_units import Shard, Splitting, bare, read_split, split_batch, stream
+from transforms.split_units import Shard, Splitting, read_split, split_batch, stream
 from transforms.unit_groups import GroupNames, UnitGroups
 from transforms.unit_keys import unit_ids
 
@@ -54,9 +54,9 @@ def split_owners(splitting: Splitting, descriptor: Descriptor) -> Iterator[tuple
         kept = np.flatnonzero(groups >= 0)
         shard = (siphash(unit_ids(units), splitting.salt, _OWNERS) % np.uint64(SHARDS)).astype(np.int64)[kept]
         order = pa.array(kept[np.argsort(shard, kind="stable")])
-        own = bare(batch.select(list(splitting.columns)))
-        owned = pa.RecordBatch.from_arrays(
-            [*own.columns, units, pa.array(groups)], names=[*splitting.columns, "", ""]
+        own = [batch.column(name) for name in splitting.columns]
+        owned = pa.RecordBatch.from_arrays(  # without metadata, which may describe all rows of a file
+            [*own, units, pa.array(groups)], names=[*splitting.columns, "", ""]
         ).take(order)
         start = 0
         for number, size in enumerate(np.bincount(shard, minlength=SHARDS).tolist()):

@@ -172,17 +172,12 @@ def split_batch(
     cell = part * most + place
     order = np.argsort(cell, kind="stable")
     counts = np.bincount(cell, minlength=splitting.shards * most).reshape(splitting.shards, most)
-    rows = decoded(bare(batch.select(list(splitting.columns))).take(pa.array(kept[order])))
+    rows = decoded(batch.select(list(splitting.columns)).take(pa.array(kept[order])))
     start = 0
     for number, held in enumerate(counts.tolist()):
         size = sum(held)
         yield number, Shard(file, row, tuple(held), stream(rows.slice(start, size)) if size else b"")
         start += size
-
-
-def bare(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the batch without metadata, which may describe all rows of a file."""
-    return pa.RecordBatch.from_arrays(batch.columns, names=batch.schema.names)
 
 
 def gather(splitting: Splitting, part: int, shards: Iterable[Shard]) -> Iterator[tuple[int, bytes]]:

@@ -110,6 +110,14 @@ MEASURED = (
     Mutant(
         12,
         _SIMULATE,
+        "a simulated run leaves out the second round",
+        "for round_ in plan.rounds[1:]:",
+        "for round_ in plan.rounds[2:]:",
+        Selection(("tests/pipelines/simulation/test_simulate.py",), "all_rounds"),
+    ),
+    Mutant(
+        12,
+        _SIMULATE,
         "a run that was half as far off again as promised is said to have kept the promise",
         "value <= allowed * (1 + 1e-9)",
         "value <= allowed * 1.5",
@@ -208,6 +216,14 @@ MEASURED = (
 FOLDERS = (
     Mutant(
         12,
+        "pipelines/storage/local_folder.py",
+        "a ledger in a folder that is read-only passes the check before a charge",
+        "            try_folder(os.path.dirname(path))\n",
+        "",
+        Selection(("tests/pipelines/storage/test_local_folder.py",), "with_its_folder"),
+    ),
+    Mutant(
+        12,
         "pipelines/storage/object_folder.py",
         "a file is not replaced where another writer was faster",
         "            found = self.see(name)\n\n    def swap",
@@ -286,5 +302,37 @@ ROWS = (
         "if wanted.type != known.type:",
         "if False:",
         Selection(("tests/transforms/test_preparation.py",), "another_kind"),
+    ),
+    Mutant(
+        12,
+        "transforms/joined_batches.py",
+        "a function sees what the metadata of a file says of all rows",
+        "return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)",
+        "return pa.RecordBatch.from_arrays(columns, schema=batch.schema)",
+        Selection(("tests/transforms/test_evaluate_subsamples.py",), "nothing_of_the_file"),
+    ),
+    Mutant(
+        12,
+        "transforms/hold_batches.py",
+        "an error quotes the name of a column of a batch, which may be made of rows",
+        "has another {unlike} there than {short(field.name)}",
+        "has another {unlike} there than {short(other.name)}",
+        Selection(("tests/shoal/test_beam.py",), "wrong_element"),
+    ),
+    Mutant(
+        12,
+        "pipelines/describe/columns.py",
+        "the rows of very large numbers are left out of a description",
+        "max(min({_quoted(name)}, {_LARGEST}), {-_LARGEST})",
+        "max({_quoted(name)}, {-_LARGEST})",
+        Selection(("tests/pipelines/describe/test_columns.py",), "beyond_the_largest"),
+    ),
+    Mutant(
+        12,
+        "pipelines/compare/compare.py",
+        "jobs of other policies are said to ask for the same",
+        '"order", "policy")',
+        '"order")',
+        Selection(("tests/pipelines/compare/test_compare.py",), "whatever_a_job"),
     ),
 )

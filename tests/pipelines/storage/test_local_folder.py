@@ -164,6 +164,19 @@ def test_what_cannot_be_prepared(folder, monkeypatch):
     assert not os.path.exists(folder.path)
 
 
+def test_a_file_is_prepared_for_a_swap_with_its_folder(folder, place, monkeypatch):
+    """A swap makes a file there, so that a ledger in a folder that is read-only cannot be charged."""
+    folder.create("file", b"one")
+    folder.prepare_swap("file")
+
+    def deny(where):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), where)
+
+    monkeypatch.setattr("pipelines.storage.local_folder.try_folder", deny)
+    with pytest.raises(JobError, match=r"file cannot be written \(Permission denied\): let this account"):
+        folder.prepare_swap("file")
+
+
 def test_what_killed_writers_left_is_swept(folder, place):
     folder.create("file", b"one")
     (place / ".file.staging").mkdir(0o700)
