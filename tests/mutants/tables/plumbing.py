@@ -335,4 +335,12 @@ ROWS = (
         '"order")',
         Selection(("tests/pipelines/compare/test_compare.py",), "whatever_a_job"),
     ),
+    Mutant(
+        12,
+        "transforms/read_batches.py",
+        "an index just behind a dictionary is read, whatever is there in memory",
+        'bounds["max"] >= len(each.dictionary)',
+        'bounds["max"] > len(each.dictionary)',
+        Selection(("tests/transforms/test_screen_rows.py",), "damaged_index"),
+    ),
 )
