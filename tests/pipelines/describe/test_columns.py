@@ -88,6 +88,12 @@ def test_times_may_be_of_any_year(kind, first, last):
     assert (domain["lower"], domain["upper"]) == ([first], [last])
 
 
+def test_rows_of_both_values_of_a_boolean_are_counted():
+    pq.write_table(pa.table({"x": pa.nulls(1, pa.bool_())}), "t.parquet")
+    group_by = describe("t.parquet", 1.0, 0.0).job["questions"]["1-x"]["group_by"]
+    assert group_by == {"columns": ["x"], "keys": [True, False]}
+
+
 @pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
 def test_numbers_beyond_the_largest_are_moved_to_it_and_none_is_lost(kind):
     """They are counted in millionths, which are whole numbers of 64 bits."""
