@@ -343,4 +343,12 @@ ROWS = (
         'bounds["max"] > len(each.dictionary)',
         Selection(("tests/transforms/test_screen_rows.py",), "damaged_index"),
     ),
+    Mutant(
+        12,
+        "transforms/split_units.py",
+        "rows of a unit are lost where batches do not fit what is split at a time",
+        "pieces = [joined.slice(most)] if len(joined) > most else []",
+        "pieces = []",
+        Selection(("tests/transforms/test_evaluate_subsamples.py",), "no_row_is_lost"),
+    ),
 )
