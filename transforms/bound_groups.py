@@ -54,9 +54,9 @@ def split_owners(splitting: Splitting, descriptor: Descriptor) -> Iterator[tuple
         kept = np.flatnonzero(groups >= 0)
         shard = (siphash(unit_ids(units), splitting.salt, _OWNERS) % np.uint64(SHARDS)).astype(np.int64)[kept]
         order = pa.array(kept[np.argsort(shard, kind="stable")])
-        own = seen(splitting, batch)
-        owned = pa.RecordBatch.from_arrays(
-            [*own.columns, units, pa.array(groups)], names=[*splitting.columns, "", ""]
+        own = seen(splitting, batch).columns
+        owned = pa.RecordBatch.from_arrays(  # without metadata, which may describe all rows of a file
+            [*own, units, pa.array(groups)], names=[*splitting.columns, "", ""]
         ).take(order)
         start = 0
         for number, size in enumerate(np.bincount(shard, minlength=SHARDS).tolist()):

@@ -23,7 +23,7 @@ def joined_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return rows without dictionaries, so that their bytes do not follow from other rows."""
+    """Return rows without dictionaries and metadata, so that their bytes do not follow from other rows."""
     columns = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in batch]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 

@@ -184,16 +184,11 @@ def split_batch(
 
 def seen(splitting: Splitting, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the columns that the function sees, each of one type for all files."""
-    own = bare(batch.select(list(splitting.columns)))
+    own = batch.select(list(splitting.columns))
     for name, kind in splitting.mixed:
         place = own.schema.get_field_index(name)
         own = own.set_column(place, name, pc.cast(own.column(place), kind, safe=False))
     return own
-
-
-def bare(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the batch without metadata, which may describe all rows of a file."""
-    return pa.RecordBatch.from_arrays(batch.columns, names=batch.schema.names)
 
 
 def gather(splitting: Splitting, part: int, shards: Iterable[Shard]) -> Iterator[tuple[int, bytes]]:

@@ -2,7 +2,7 @@
 
 import os
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -23,7 +23,7 @@ from pipelines.release import RELEASE, parse_release
 from pipelines.run.runners import EMBEDDED, check_options, make_options, open_pipeline
 from pipelines.run.submit import submit
 from pipelines.storage.locate import absolute, open_folder
-from transforms.list_files import InputError, filesystem, lies_within, short
+from transforms.list_files import File, InputError, filesystem, lies_within, list_files, short
 from transforms.open_source import Source, open_source
 from transforms.preparation import Preparation
 from transforms.read_blocks import Descriptor, ReadBlocks, Reader
@@ -83,22 +83,20 @@ def screen(
     options = make_options(runner, cast(Job, Named(str(release["run_id"]))), beam_options)
     check_options(options, beam_options)
     preparation = _preparation(release, release_path)
-    source = open_source(
-        absolute(input_path), release["domain"]["columns"], preparation=preparation, times=grid.times
-    )
-    _check_files(source)
+    columns = release["domain"]["columns"]
+    _check_files(list_files(absolute(input_path)), {*columns, *preparation.sources(columns)})
+    source = open_source(absolute(input_path), columns, preparation=preparation, times=grid.times)
     screening = Screen(Reader.of(source, grid), balls)
     output = absolute(output_path).rstrip("/")
     _check_output(output, absolute(input_path))
     _check_names(source, output)
     what = "the ball" if len(balls.radii) == 1 else "one of the balls"
-    columns = ", ".join(source.columns)
     where = release.get("rows", {}).get("where")
     text = _MARKS.format(
         what=what,
         release=release["task"],
         run_id=release["run_id"],
-        columns=columns,
+        columns=", ".join(source.columns),
         unused="" if where is None else f", and those for which this is not true:\n{where}",
     )
     if not open_folder(output).create(MARKER, text.encode()):
@@ -156,14 +154,17 @@ def _preparation(release: Mapping[str, Any], path: str) -> Preparation:
     return given.preparation()
 
 
-def _check_files(source: Source) -> None:
-    """Check that files can be written as they are read.
+def _check_files(files: Sequence[File], used: Set[str]) -> None:
+    """Check that files can be written as they are read, before columns of folders are asked for a type.
+
+    Args:
+        files: of the input.
+        used: columns that decide about rows.
 
     Raises:
         InputError: they are not Parquet, or a column that decides about rows is one of folders.
     """
-    used = {*source.columns, *source.preparation.sources(source.columns)}
-    for file in source.files[:1]:  # all are of one format and have the same folders
+    for file in files[:1]:  # all are of one format and have the same folders
         for name in used & dict(file.folders).keys():
             raise InputError(
                 f"input.path: {short(name)} is a column of folders, but rows are screened by columns of the "

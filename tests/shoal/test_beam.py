@@ -369,6 +369,18 @@ def test_a_trigger_is_refused(tmp_path: Path) -> None:
             ROWS.set_column(1, "y", ROWS["y"].cast(pa.float32())).to_batches()[0],
             r"batches: an element has another schema than .*: column 2 has another type there than y \(",
         ),
+        (
+            ROWS.rename_columns(["x", "0.123", *ROWS.column_names[2:]]).to_batches()[0],
+            r"batches: an element has another schema than .*: column 2 has another name there than y \(",
+        ),
+        (
+            ROWS.append_column("0.123", ROWS["y"]).to_batches()[0],
+            rf"batches: an element has .*: it has more columns than the {ROWS.num_columns} of the schema\.",
+        ),
+        (
+            ROWS.cast(ROWS.schema.set(1, ROWS.schema.field(1).with_nullable(False))).to_batches()[0],
+            r"batches: an element has another .*: column 2 has another nullability there than y \(.*, may be",
+        ),
     ],
 )
 def test_a_wrong_element_is_one_sentence_without_a_value(element: Any, said: str, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What is left out or moved is counted by row, or once for each unit, wherever the rows are."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import apache_beam as beam
@@ -10,10 +11,12 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from core.domain import Grid
+from core.labels import Labels
 from tests.transforms.tables import UNIT_SQUARE, write
 from transforms.bound_units import BoundedReader, Bounding, BoundUnits, bound_in_memory, split_points
 from transforms.count_outside import outside
 from transforms.embedded_runner import EmbeddedRunner
+from transforms.group_keys import GroupKeys
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader, list_row_groups, read_blocks
 from transforms.spill import fetched
@@ -167,3 +170,15 @@ def test_beam_counts_what_memory_counts(tmp_path: Path, way: str) -> None:
             counts.append(pickle.load(file))
     assert len(counts) == checked(source).parts
     assert np.sum(counts, axis=0).tolist() == by_unit(units, found(x, y))
+
+
+def test_a_row_without_a_public_group_counts_for_no_group(tmp_path: Path) -> None:
+    """Neither where its key is null, nor where no public key is like it."""
+    keys = ["a", "b", "a", "other", None, "b", "other"]
+    write(tmp_path / "t.parquet", x=[2.0, 0.5, np.nan, 3.0, -1.0, np.inf, np.nan], c=keys)
+    source = open_source(str(tmp_path), ["x"])
+    groups = GroupKeys(("c",), (None,), Labels(['["a"]', '["b"]']))
+    reader = replace(Reader.of(source, Grid((0.0,), (1.0,), 0.25), checked=True), groups=groups, apart=True)
+    (descriptor,) = list_row_groups(source.files[0])
+    (block,) = read_blocks(reader, descriptor)
+    assert block.outside.tolist() == [[1, 1], [1, 0]]

@@ -26,13 +26,14 @@ from transforms import split_units
 from transforms.bound_units import Bounding
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples, evaluate_in_memory
+from transforms.list_files import File
 from transforms.open_source import InputError, Source, open_source
 from transforms.parse_expression import parse_expression
 from transforms.preparation import AS_THEY_ARE, Preparation
-from transforms.read_blocks import ReadBlocks, list_row_groups
+from transforms.read_blocks import Descriptor, ReadBlocks, list_row_groups
 from transforms.run_function import Function
 from transforms.run_rounds import RunRounds
-from transforms.split_units import Splitting, gather, read_split, split_rows
+from transforms.split_units import Splitting, gather, read_keyed, read_split, split_rows
 
 SALT = b"a salt of 16 byt"
 LINE = Grid((0.0,), (4.0,), 2.0**-12)
@@ -437,3 +438,12 @@ def test_a_row_has_one_identity_whichever_rows_are_left_out(
     everyone, kept = identities(AS_THEY_ARE), identities(some)
     assert len(set(everyone.tolist())) == len(x)
     assert np.array_equal(kept, everyone[x == 1])
+
+
+def test_no_row_is_lost_between_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of large rows are smaller than what is split at a time, of which they need not be parts."""
+    batches = [pa.record_batch({"x": [i, i + 1, i + 2], "u": list("abc")}) for i in (0, 3, 6)]
+    monkeypatch.setattr("transforms.split_units.read_prepared", lambda *_: ((each, None) for each in batches))
+    read = read_keyed(Descriptor(File("p", "n"), 0, 0), ["x"], "u", SALT, 4)
+    found = [(rows["x"].to_pylist(), len(units)) for rows, units in read]
+    assert found == [([0, 1, 2, 3], 4), ([4, 5, 6, 7], 4), ([8], 1)]

@@ -252,6 +252,25 @@ def test_a_table_that_cannot_be_joined_is_refused(tmp_path: Path, columns, given
     assert str(error.value).endswith(".")
 
 
+def test_keys_of_a_table_that_are_of_another_kind_than_those_of_rows_are_refused(rows, tmp_path) -> None:
+    join = open_join(str(write(tmp_path / "t.parquet", city=[1, 2], size=[1, 2])), "city", None)
+    with pytest.raises(InputError, match=r"city is large_string in the rows, but int64 in the table"):
+        open_source(str(rows[0]), ["size"], preparation=preparation(join=join))
+
+
+@pytest.mark.parametrize(
+    "known", [pa.array([0, 1]), pa.array(["", "a"], pa.large_string()), pa.array([0, 1], pa.date32())]
+)
+def test_a_row_without_a_key_gets_nothing(tmp_path: Path, known: pa.Array) -> None:
+    """Also where the table has a key such as 0, or rows without one."""
+    nulls = pa.nulls(1, known.type)
+    write(tmp_path / "t.parquet", key=pa.concat_arrays([known, nulls]), size=[5, 6, 7])
+    join = open_join(str(tmp_path / "t.parquet"), "key", None)
+    wanted = pa.concat_arrays([nulls, known.slice(1), known.slice(0, 1)])
+    for keys in (wanted, wanted.dictionary_encode()):
+        assert join.look_up(keys).column("size").to_pylist() == [None, 6, 5]
+
+
 def test_a_text_of_a_joined_category_need_not_be_utf_8(tmp_path: Path) -> None:
     """Arrow itself reads no such file, as the index of the dictionary is a byte."""
     texts = pa.array([b"large", b"\xff"]).view(pa.string())

@@ -3,6 +3,7 @@ from pathlib import Path
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that, equal_to
@@ -66,6 +67,16 @@ def test_a_row_with_a_bad_value_is_no_record_but_counts_as_a_row(tmp_path: Path,
     good, rest = (read(tmp_path / name, ["x", "y"], UNIT_SQUARE) for name in ("good", "bad"))
     assert rest.points.tolist() == [[0, 0], [1024, 0]]
     assert rest.ids.tolist() == good.ids[[0, 3]].tolist()
+
+
+def test_a_file_without_a_row_group_has_a_block_too(tmp_path: Path) -> None:
+    """Without an element, a run of such files alone would end without a release."""
+    pq.ParquetWriter(tmp_path / "none.parquet", pa.schema({"x": pa.float64(), "y": pa.float64()})).close()
+    source = open_source(str(tmp_path), ["x", "y"])
+    (descriptor,) = list_row_groups(source.files[0])
+    assert descriptor.row_group is None
+    (block,) = read_blocks(Reader.of(source, UNIT_SQUARE), descriptor)
+    assert block.points.shape == (0, 2)
 
 
 @pytest.mark.parametrize("rows", [0, 5])

@@ -175,8 +175,9 @@ def test_texts_that_differ_are_not_held_together(tmp_path: Path, inside: bool) -
     assert not any("dictionary" in str(batch.schema.field("odd").type) for batch in batches)
 
 
-def test_a_damaged_index_inside_of_a_list_is_no_row(tmp_path: Path) -> None:
-    codes = pa.array([0, 7], pa.int32())
+@pytest.mark.parametrize("index", [7, 1, -1])
+def test_a_damaged_index_inside_of_a_list_is_no_row(index: int) -> None:
+    codes = pa.array([0, index], pa.int32())
     column = pa.DictionaryArray.from_arrays(codes, pa.array(["a"]), safe=False)
     whole = pa.array([0, 1, 2], pa.int32())
     assert not _is_sound(column) and not _is_sound(pa.ListArray.from_arrays(whole, column))

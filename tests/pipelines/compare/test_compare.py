@@ -268,6 +268,22 @@ KEYS = {
 }
 
 
+@pytest.mark.parametrize("key", [*KEYS["privacy"], "rows", "group_by", "contributions"])
+def test_whatever_a_job_asks_for_is_compared(key):
+    """A change of it is told, and makes jobs unlike that have other neighbors or other rows."""
+    privacy = dict.fromkeys(("spent", "accountant", *KEYS["privacy"]), 1)
+    plan = {"task": "median", "method": "m", "mechanisms": [], "accuracy": {"promises": {}}}
+    one, other = {**plan, "privacy": privacy}, {**plan, "privacy": privacy}
+    if key in privacy:
+        other["privacy"] = {**privacy, key: 2}
+    else:
+        one[key], other[key] = {"where": "x > 1"}, {"where": "x > 2"}
+    name = f"privacy.{key}" if key in privacy else f"{key}.where"
+    found = compare(Side.of("a", {"": one}, {}), Side.of("b", {"": other}, {}))
+    assert [each["name"] for each in found["job"]] == [name]
+    assert found["alike"] == (key in ("epsilon", "delta", "neighbors"))
+
+
 @pytest.mark.parametrize("key", [f"{section}.{key}" for section, keys in KEYS.items() for key in keys])
 def test_jobs_are_alike_where_only_budgets_and_methods_differ(key):
     """In every question: another unit is another question about the same rows."""

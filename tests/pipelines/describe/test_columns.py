@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from pipelines.job.text import parse_job
 from pipelines.looks import look_at_plan
 from pipelines.run.run import prepare_run
 from tests.transforms.formats import WRITERS
+from tests.transforms.test_evaluate_expression import run
 
 ROWS = 20_000
 FIRST = datetime.date(2020, 1, 1)
@@ -70,6 +72,39 @@ def test_the_bounds_of_a_column_are_those_of_its_type(kind):
     grid = check_raw(dict(described.job)).jobs["1-value"].grid
     assert (grid.lower, grid.upper) == tuple((end,) for end in RANGES[kind])
     assert [each.name for each in described.columns] == ["value"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "last"),
+    [
+        (pa.date32(), "0001-01-01", "9999-12-30"),
+        (pa.timestamp("ms"), "0001-01-01T00:00:00", "9999-12-30T00:00:00"),
+        (pa.timestamp("us", "Europe/Zurich"), "0001-01-01T00:00:00Z", "9999-12-30T00:00:00Z"),
+    ],
+)
+def test_times_may_be_of_any_year(kind, first, last):
+    pq.write_table(pa.table({"x": pa.nulls(1, kind)}), "t.parquet")
+    domain = describe("t.parquet", 1.0, 0.0).job["questions"]["1-x"]["domain"]
+    assert (domain["lower"], domain["upper"]) == ([first], [last])
+
+
+def test_rows_of_both_values_of_a_boolean_are_counted():
+    pq.write_table(pa.table({"x": pa.nulls(1, pa.bool_())}), "t.parquet")
+    group_by = describe("t.parquet", 1.0, 0.0).job["questions"]["1-x"]["group_by"]
+    assert group_by == {"columns": ["x"], "keys": [True, False]}
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+def test_numbers_beyond_the_largest_are_moved_to_it_and_none_is_lost(kind):
+    """They are counted in millionths, which are whole numbers of 64 bits."""
+    values = [0.25, -1.5, 3e12, -3e12, 1e30, -1e30, math.inf, -math.inf]
+    written = pa.array(values, kind)
+    pq.write_table(pa.table({"x": written}), "table.parquet")
+    job = describe("table.parquet", 1.0, 0.0).job
+    asked = job["questions"]["1-x"]
+    found = run(job["input"]["derive"][asked["columns"][0]], x=written)
+    (low,), (high,) = asked["domain"]["lower"], asked["domain"]["upper"]
+    assert found == [250_000, -1_500_000, high, low, high, low, high, low]
 
 
 def test_the_job_follows_from_the_schema_alone():

@@ -5,7 +5,7 @@ import re
 import shutil
 import threading
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,6 +21,7 @@ from pipelines.ledger.ledger import (
     create_ledger,
     mark_released,
     new_ledger,
+    now,
     read_ledger,
 )
 from pipelines.plan import make_plan
@@ -61,6 +62,7 @@ def test_a_run_is_charged_once(books):
     ledger = read_ledger(books.path)
     assert [entry.run_id for entry in ledger.charges] == ["monday"]
     assert (first.at, first.epsilon, first.release) == (NOON, 1.0, None)
+    assert (first.task, first.output) == ("one_cluster", books.job("monday").output)
     draws = make_plan(books.job("monday"), bytes(16)).mechanisms
     assert first.delta == sum(draw.delta for draw in draws)
     assert 0.9e-6 < first.delta <= 1e-6  # its draws are added up, and spend nearly all that they may
@@ -86,6 +88,10 @@ def test_a_run_id_belongs_to_one_job(books):
         books.charge("monday", **{"privacy.epsilon": 0.5})
 
 
+def test_the_time_of_a_charge_is_in_utc():
+    assert now().utcoffset() == timedelta(0) and now().microsecond == 0
+
+
 def test_a_retry_that_plans_more_noise_than_was_charged_is_refused(books):
     job = books.job("monday")
     plan = make_plan(job, bytes(16))
@@ -105,6 +111,8 @@ def test_a_charge_covers_no_draw_that_costs_more_in_any_way(place, cost):
     entry = Entry.model_construct(draws=charged)
     planned = [SimpleNamespace(**dict(zip(names, draw, strict=True))) for draw in charged]
     assert entry.covers(SimpleNamespace(mechanisms=planned))
+    for others in (planned[:1], [*planned, planned[0]]):
+        assert not entry.covers(SimpleNamespace(mechanisms=others))
     setattr(planned[place], cost, 1.01 * getattr(planned[place], cost) or 0.01)
     assert not entry.covers(SimpleNamespace(mechanisms=planned))
 
@@ -128,7 +136,9 @@ def test_an_added_record_counts_twice_where_one_is_replaced(books):
 
 def test_a_released_run_is_marked_once(books):
     books.charge("monday")
+    books.charge("sunday")
     mark_released(books.path, "monday", "a" * 64)
+    assert [entry.release for entry in read_ledger(books.path).charges] == ["a" * 64, None]
     before = Path(books.path).read_bytes()
     mark_released(books.path, "monday", "a" * 64)
     assert Path(books.path).read_bytes() == before
@@ -412,6 +422,7 @@ def test_a_ledger_has_an_id_that_its_charges_repeat(books):
         ({}, "--delta D`. --accountant renyi admits"),
         ({"input.unit": "my user", "input.keep": "one"}, "--delta D --unit 'my user'`. --acc"),
         ({"privacy.neighbors": "replace_one"}, "--delta D --neighbors replace_one`. --acc"),
+        ({"input.count": "my visits"}, "--delta D --count 'my visits'`. --acc"),
     ],
 )
 def test_a_missing_ledger_is_made_for_the_promise_of_the_job(books, given, options):

@@ -8,9 +8,10 @@ import pytest
 
 import shoal
 from pipelines.errors import JobError
-from pipelines.job.job import check_job
+from pipelines.job.job import check_job, check_raw
+from pipelines.joint_plan import planned_as
 from pipelines.ledger.ledger import LedgerRefusal, charge_run, create_ledger, new_ledger, now, read_ledger
-from pipelines.ledger.left import Left, left_for
+from pipelines.ledger.left import Left, left_for, look_ahead
 from pipelines.ledger.table import describe_ledger
 from pipelines.plan import make_plan
 from tests.pipelines.jobs import LINE, changes
@@ -65,6 +66,27 @@ def test_a_plan_and_its_ledger_say_that_the_same_is_left(bench, path, accountant
     assert (left.left, left.left_delta) == (ledger["left"], ledger["left_delta"])
 
 
+def test_runs_count_twice_where_records_are_replaced(bench, path):
+    """As the ledger counts them: in what is left, in how many runs fit, and in the table of the charges."""
+    create_ledger(path, new_ledger({**TOTAL, "neighbors": "replace_one"}, "basic"))
+    given = {**SMALL, "params": {"cells": [8], "method": "sparse"}, "privacy.epsilon": 0.25}
+    given |= {"privacy.delta": 5e-7, "privacy.ledger": path}
+    jobs = [check_job(bench.changed({**given, "run_id": f"run-{i}"})) for i in range(5)]
+    plan = make_plan(jobs[0], bytes(16))
+    for charged, job in enumerate(jobs[:4]):
+        ledger, left = read_ledger(path), left_for(path, job, plan)
+        told = describe_ledger(ledger)
+        fits = [look_ahead(path, ledger, asked) for asked in ([job, None] if charged else [job])]
+        assert {left.runs, *(each["fits"]["runs"] for each in fits)} == {4 - charged}
+        assert (left.left, left.left_delta) == (told["left"], told["left_delta"])
+        assert left.left == 2.0 - 0.5 * charged
+        assert told["spent_delta"] >= 2 * charged * plan.spend.delta
+        assert [each["counted"] for each in told["charges"]] == [0.5] * charged
+        charge_run(path, job, plan, now)
+    with pytest.raises(LedgerRefusal, match=r"this run's epsilon 0\.5 "):
+        charge_run(path, jobs[4], plan, now)
+
+
 def test_it_is_said_by_the_plan_and_the_dry_run(bench, path):
     create_ledger(path, new_ledger(TOTAL, "basic"))
     job = bench.write(bench.changed({**SMALL, "privacy.epsilon": 0.5, "privacy.ledger": path, "run_id": "a"}))
@@ -117,7 +139,23 @@ def test_a_plan_says_where_gaussian_noise_may_let_more_runs_fit(bench, path):
         left = left_for(path, job, make_plan(job, bytes(16)))
         assert ("More may fit with method gaussian" in left.sentence()) == hinted
         runs[method] = left.runs
+        plain = str(bench.folder / f"{method}.json")  # by a plain sum, Gaussian noise counts for no less
+        create_ledger(plain, new_ledger({**TOTAL, "epsilon": 6.0}, "basic"))
+        assert not left_for(plain, job, make_plan(job, bytes(16))).gaussian
     assert runs["gaussian"] > 2 * runs["auto"]
+
+
+def test_one_question_with_laplace_noise_may_be_enough_to_fit_more_runs(bench, path):
+    create_ledger(path, new_ledger(TOTAL, "renyi"))
+    domain = {"lower": [0], "upper": [1], "step": 2.0**-12}
+    asked = {"task": "statistics", "columns": ["x"], "domain": domain, "checks": 0}
+    given = dict.fromkeys(("task", "domain", "params", "input.columns", "input.checks"), ...)
+    given |= {"privacy.ledger": path, "privacy.epsilon": 0.3, "run_id": "a"}
+    for methods, hinted in ((("auto", "gaussian"), True), (("gaussian", "gaussian"), False)):
+        params = ({"measures": ["count"], "method": method} for method in methods)
+        questions = {f"q{i}": {**asked, "params": own} for i, own in enumerate(params)}
+        job = check_raw(bench.changed({**given, "questions": questions}))
+        assert left_for(path, job, planned_as(job)[0]).gaussian == hinted
 
 
 def test_a_plan_is_shown_where_its_ledger_refuses(bench, path):

@@ -33,6 +33,16 @@ def test_a_ledger_without_charges_has_a_page():
     assert "Epsilon 5 of 5 is left" in page and "0 runs charged" in page and page.count("<svg ") == 1
 
 
+def test_all_that_is_spent_is_in_the_picture_and_what_fits_is_said():
+    """Also where a ledger has less than was charged to it, such as one that somebody changed."""
+    told = {**described(2), "epsilon": 0.25, "left": None}
+    layers = over_time(told).plots[0]["layer"]
+    assert max(layers[0]["encoding"]["y"]["scale"]["domain"]) > 0.5
+    page = ledger_page({**told, "fits": {"runs": 0, "says": "No further run fits."}}).decode()
+    assert "More than epsilon 0.25 is spent" in page and "No further run fits." in page
+    assert "1 run charged" in ledger_page(described(1)).decode()
+
+
 def test_the_page_escapes_names():
     told = described(2)
     told["charges"][1]["run_id"] = "<script>"

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from core.neighbors import Neighbors
 from core.policy import Distance, Policy
@@ -231,3 +232,12 @@ def test_runs_about_disjoint_files_lose_the_largest_for_every_neighbor(epsilons)
             loss += max(math.log(p / q) for p, q in zip(*answers, strict=True))
         worst = max(worst, loss)
     assert worst == pytest.approx(max(epsilons))
+
+
+@pytest.mark.parametrize("other", ["unit", "policy"])
+def test_a_ledger_of_records_of_rows_is_about_no_whole_rows(bench, other):
+    policy = LedgerPolicy.of(check_job(bench.changed(NEAR)))
+    given = {"unit": {"unit": "who"}, "policy": {"policy": policy, "neighbors": "replace_one"}}[other]
+    assert Ledger(epsilon=1.0, delta=0.0, **given)
+    with pytest.raises(ValidationError, match=r"count is visits: .* leave one of both out"):
+        Ledger(epsilon=1.0, delta=0.0, count="visits", **given)

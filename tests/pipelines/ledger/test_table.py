@@ -9,8 +9,9 @@ from rich.console import Console
 
 from core.budget import Budget
 from core.privacy_filter import best_order
+from pipelines.answers.text import hides
 from pipelines.ledger.content import Entry, Ledger
-from pipelines.ledger.table import describe_ledger, rows_of, show_charges
+from pipelines.ledger.table import HEADERS, describe_ledger, rows_of, show_charges
 
 
 def ledger(charges: int, epsilon: float = 0.25, delta: float = 0.0) -> Ledger:
@@ -79,3 +80,22 @@ def test_a_run_is_released_where_its_charge_says_so() -> None:
     released = released.model_copy(update={"release": "0" * 64})
     rows = rows_of(describe_ledger(made.model_copy(update={"charges": (charged, released)})))
     assert [row[-1] for row in rows] == ["not yet", "yes"]
+
+
+def test_a_charge_beyond_all_of_delta_has_no_share() -> None:
+    described = describe_ledger(ledger(1, delta=2e-5))
+    assert (described["charges"][0]["counted"], described["left"], described["spent"]) == (None, None, None)
+    (row,) = rows_of(described)
+    assert row[HEADERS.index("counted")] == "unknown"
+
+
+@pytest.mark.parametrize("unit", [None, "who"])
+def test_what_a_ledger_promises_is_shown(unit: str | None) -> None:
+    made = ledger(1).model_copy(update={"unit": unit, "neighbors": "replace_one"})
+    described = {**describe_ledger(made), "fits": {"runs": 1, "says": "One run of this job fits."}}
+    said = " ".join(" ".join(shown(described)).split())
+    assert f"Hides {hides('replace_one', unit)}." in said and "One run of this job fits." in said
+    assert ("A unit is all rows with one value of who." in said) == (unit is not None)
+    (row,) = rows_of(described)
+    assert row[HEADERS.index("neighbors")] == "add_or_remove_one"  # of the run, which counts twice here
+    assert row[HEADERS.index("counted")] == "0.5"

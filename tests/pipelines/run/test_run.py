@@ -57,6 +57,22 @@ def test_the_same_run_returns_the_same_release_and_reads_no_data(bench):
     assert (bench.folder / "out" / "report.html").exists()
 
 
+def test_the_next_run_removes_what_killed_writers_left(bench):
+    """Of every file, also of the table of a question."""
+    domain = {"lower": [0], "upper": [1], "step": 2.0**-4}
+    asked = {"task": "histogram", "columns": ["x"], "domain": domain, "params": {"cells": [4]}, "checks": 0}
+    given = dict.fromkeys(("task", "domain", "params", "input.columns", "input.checks"), ...)
+    given |= {"questions": {"cells": asked}, "run_id": "monday"}
+    assert bench.run(given).exit_code == 0
+    out = bench.folder / "out"
+    names = [path.relative_to(out) for path in out.rglob("*") if path.suffix]
+    assert len(names) == 3
+    for name in names:
+        (out / name).with_name(f".{name.name}.draft").write_text("left")
+    assert bench.run(given).exit_code == 0
+    assert sorted(path.relative_to(out) for path in out.rglob("*") if path.suffix) == sorted(names)
+
+
 def test_run_ids_name_folders(bench):
     output = str(bench.folder / "releases" / "{run_id}")
     text = bench.write(bench.changed({"output": output})) and Path(bench.folder / "job.yaml").read_text()

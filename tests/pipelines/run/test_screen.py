@@ -117,6 +117,7 @@ def test_the_folder_of_a_release_will_do_for_it(bench):
 CHANGED = [
     ({"task": "k_means"}, "is a release of k_means: only one_cluster and k_cover release balls"),
     ({"outcome": "not_found", "result": None}, "contains no ball"),
+    ({"groups": [{}, {}]}, "has balls of 2 groups: rows are screened by the balls of all records"),
     ({"task": "k_cover", "outcome": "not_found", "result": None}, "contains no ball"),
     ({"task": "k_cover", "result": {"balls": []}}, "was changed after its run"),
     ({"result": {"center": [0.5], "radius": 0.1}}, "was changed after its run"),
@@ -226,16 +227,35 @@ def test_files_that_would_be_written_over_each_other_are_refused(bench):
     assert not bench.out.exists()
 
 
-def test_a_file_whose_rows_would_have_too_long_a_name_is_refused(bench):
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("day", {"where": "day == 'monday'", "types": {"day": "text"}}),
+        ("y", {"types": {"y": "number"}}),
+    ],
+)
+def test_a_column_of_folders_decides_about_no_row(bench, name, rows):
+    """The files that are written would lack it."""
+    (bench.rows / f"{name}=1").mkdir()
+    (bench.rows / "part.parquet").unlink()
+    table = bench.table.drop_columns(name) if name in bench.table.column_names else bench.table
+    pq.write_table(table, bench.rows / f"{name}=1" / "part.parquet")
+    with pytest.raises(InputError, match=f"input.path: {name} is a column of folders, but rows are screened"):
+        bench.screen(rows=rows)
+    assert not bench.out.exists()
+
+
+@pytest.mark.parametrize("letters", ["a" * 242, "a" * 100 + "ä" * 71])
+def test_a_file_whose_rows_would_have_too_long_a_name_is_refused(bench, letters):
     """The names of the output end in the number of the row group; nothing is left that a retry refuses."""
     path = bench.rows / "part.parquet"
-    path = path.rename(bench.rows / f"{'a' * 242}.parquet")
+    path = path.rename(bench.rows / f"{letters}.parquet")
     with pytest.raises(
         InputError, match=r"is too long a name: -99999\.parquet is added to it, and a name may have 255"
     ):
         bench.screen()
     assert not bench.out.exists()
-    path.rename(bench.rows / f"{'a' * 241}.parquet")
+    path.rename(bench.rows / f"{letters[1:]}.parquet")
     bench.screen()
     assert sorted(bench.names("inside") + bench.names("outside")) == list("abcd")
 

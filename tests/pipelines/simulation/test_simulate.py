@@ -14,6 +14,7 @@ import pytest
 from core.domain import Grid
 from core.k_cover.found import Cover
 from core.one_cluster.found import NotFound
+from core.rounds import Block, run_in_memory
 from core.secure_noise import SecureNoise
 from pipelines.errors import JobError
 from pipelines.figures import questions
@@ -23,7 +24,7 @@ from pipelines.simulation.made_up import MOST_ROWS, MadeUp, parse_made_up
 from pipelines.simulation.measures import MEASURES
 from pipelines.simulation.shapes import SHAPES, records, records_for
 from pipelines.simulation.shown import simulate_job
-from pipelines.simulation.simulate import RUNS, simulate
+from pipelines.simulation.simulate import RUNS, run_often, simulate
 from pipelines.tasks import TASKS
 from tests.core.seeded import SeededNoise
 from tests.measured.cases import Case, cube
@@ -93,6 +94,19 @@ def test_the_noise_is_real(monkeypatch):
     one, other = (simulate(question, MadeUp(1000)) for _ in range(2))
     assert len(made) == 2 * RUNS and len({id(noise) for noise in made}) == 2 * RUNS
     assert not np.array_equal(one.finding.counts, other.finding.counts)
+
+
+@pytest.mark.parametrize("task", ["one_cluster", "k_means", "k_cover"])
+def test_a_simulated_run_has_all_rounds_of_a_run(task):
+    (question,) = questions(check_raw(changed_job({**changes(task), "privacy.epsilon": 20.0})))
+    plan, points = question.plan, records("clumps", 800, question.job.grid, np.random.default_rng(2))
+    block = Block(points, np.arange(len(points), dtype=np.uint64))
+    assert len(plan.rounds) > 1
+    many = [
+        state.result(question.job.grid) for state in run_often(plan, block, [SeededNoise(i) for i in (1, 2)])
+    ]
+    alone = [run_in_memory(plan.rounds, [block], plan.start, SeededNoise(i)) for i in (1, 2)]
+    assert many == [state.result(question.job.grid) for state in alone]
 
 
 HOOK = """

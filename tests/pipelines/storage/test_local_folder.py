@@ -40,8 +40,18 @@ def test_a_swap_through_links_changes_the_one_file(folder, place, tmp_path):
 @pytest.mark.parametrize("device", ["zero", "full", "null"])
 def test_a_device_is_not_read(device):
     """Some have no end."""
-    with pytest.raises(JobError, match=rf"/dev/{device} is not a regular file: give the path of one"):
-        LocalFolder("/dev").read(device)
+    for look in (LocalFolder("/dev").read, LocalFolder("/dev").size):
+        with pytest.raises(JobError, match=rf"/dev/{device} is not a regular file: give the path of one"):
+            look(device)
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_is_not_waited_for(folder, place):
+    place.mkdir()
+    os.mkfifo(place / "pipe")
+    for look in (folder.read, folder.size):
+        with pytest.raises(JobError, match="pipe is not a regular file"):
+            look("pipe")
 
 
 def test_links_that_lead_nowhere_are_refused(folder, place, tmp_path):
@@ -152,6 +162,19 @@ def test_what_cannot_be_prepared(folder, monkeypatch):
                 folder.prepare()
     folder.prepare()
     assert not os.path.exists(folder.path)
+
+
+def test_a_file_is_prepared_for_a_swap_with_its_folder(folder, place, monkeypatch):
+    """A swap makes a file there, so that a ledger in a folder that is read-only cannot be charged."""
+    folder.create("file", b"one")
+    folder.prepare_swap("file")
+
+    def deny(where):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), where)
+
+    monkeypatch.setattr("pipelines.storage.local_folder.try_folder", deny)
+    with pytest.raises(JobError, match=r"file cannot be written \(Permission denied\): let this account"):
+        folder.prepare_swap("file")
 
 
 def test_what_killed_writers_left_is_swept(folder, place):

@@ -44,8 +44,8 @@ def test_a_swap_needs_what_was_seen(folder):
     assert (folder.read("f"), folder.read("g")) == (b"four", b"five")
 
 
-def test_a_write_between_look_and_swap_wins(folder, monkeypatch):
-    folder.create("f", b"one")
+def changed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let another writer change a file between the next look at it and what follows the look."""
     see, others = StoreFolder.see, [b"other"]
 
     def seen_and_then_changed(self, name):
@@ -56,8 +56,20 @@ def test_a_write_between_look_and_swap_wins(folder, monkeypatch):
         return found
 
     monkeypatch.setattr(StoreFolder, "see", seen_and_then_changed)
+
+
+def test_a_write_between_look_and_swap_wins(folder, monkeypatch):
+    folder.create("f", b"one")
+    changed_meanwhile(monkeypatch)
     assert not folder.swap("f", b"one", b"two")
     assert folder.read("f") == b"other"
+
+
+def test_a_file_is_replaced_whoever_writes_meanwhile(folder, monkeypatch):
+    folder.create("f", b"one")
+    changed_meanwhile(monkeypatch)
+    folder.replace("f", b"two")
+    assert folder.read("f") == b"two"
 
 
 def test_a_swap_whose_answer_was_lost_has_swapped(folder, monkeypatch):
