@@ -24,6 +24,11 @@ def test_labels_are_the_texts_that_were_given(texts):
     assert bool(labels) == bool(texts) and labels[3:7] == texts[3:7]
 
 
+def test_more_labels_than_are_objects_at_one_time_are_all_there():
+    texts = [f'["{i}"]' for i in range(40_000)]
+    assert list(Labels(texts)) == texts
+
+
 def test_equal_labels_are_equal_in_any_order_of_making():
     one, same, other = Labels(['["a"]', '["b"]']), Labels(['["a"]', '["b"]']), Labels(['["b"]', '["a"]'])
     assert one == same and hash(one) == hash(same) and one != other and one != ('["a"]', '["b"]')
