@@ -40,6 +40,14 @@ def test_every_level_and_the_base_fail_with_a_part_of_the_failure(bits, failure)
     assert 2 / method.base.scale == pytest.approx(costs[0].epsilon)
 
 
+@pytest.mark.parametrize("bits", [6, 256])
+@pytest.mark.parametrize("kind", [TreeLog, HeavyPaths])
+def test_nothing_is_drawn_where_trees_would_be_left_without_records(kind, bits):
+    method, noise = kind.calibrated(bits, 1.0, 1e-6, 0.1), RecordingNoise(SeededNoise(0))
+    few = 3 * (method.path.trim if kind is TreeLog else method.trim * method.trees)
+    assert method.find(Order.of([7] * few), noise) is None and not noise.calls
+
+
 @pytest.mark.parametrize("kind", [TreeLog, HeavyPaths])
 def test_levels_are_those_of_all_records_but_extremes_and_as_many_as_a_path_stops_at(kind, monkeypatch):
     """Only so many of them are levels of neighbors wherever two paths stop."""

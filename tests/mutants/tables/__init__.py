@@ -6,6 +6,7 @@ from tests.mutants.tables import (
     choosing,
     clusters,
     columns,
+    core_left,
     curves,
     dates,
     divided,
@@ -103,5 +104,8 @@ MUTANTS = (
     *plain_parts.ACCOUNTING,
     *plain_parts.COUNTS,
     *columns.COLUMNS,
+    *core_left.SEARCHES,
+    *core_left.POINTS,
+    *core_left.KEYS,
 )
 """Every wrong version."""
