@@ -24,6 +24,13 @@ def test_labels_are_the_texts_that_were_given(texts):
     assert bool(labels) == bool(texts) and labels[3:7] == texts[3:7]
 
 
+def test_half_of_a_character_is_a_label_too():
+    """JSON may have it, and so may a job."""
+    texts = ['["\ud83d"]', '["a"]']
+    labels = Labels(texts)
+    assert list(labels) == texts and list(pickle.loads(pickle.dumps(labels))) == texts
+
+
 def test_more_labels_than_are_objects_at_one_time_are_all_there():
     texts = [f'["{i}"]' for i in range(40_000)]
     assert list(Labels(texts)) == texts
