@@ -107,5 +107,7 @@ MUTANTS = (
     *core_left.SEARCHES,
     *core_left.POINTS,
     *core_left.KEYS,
+    *core_left.DRAWS,
+    *core_left.MARKS,
 )
 """Every wrong version."""

@@ -15,6 +15,10 @@ _FEW = Selection((_OF_TREES,), only="nothing_is_drawn")
 _WAY = Selection(("tests/core/interior_point/test_heavy_paths.py",), only="every_part_of_a_way")
 _ENDS = ("tests/core/interior_point/test_one_cluster_reduction.py",)
 _KEYS = ("tests/core/test_grouping.py",)
+_SECURE, _OF_SECURE = "core/secure_noise.py", ("tests/core/test_secure_noise.py",)
+_COINS = Selection(_OF_SECURE, only="as_many_bits")
+_RUNS = Selection(_OF_SECURE, only="in_proportion")
+_MARKS = Selection(("tests/core/test_marks.py",))
 
 SEARCHES = (
     Mutant(
@@ -214,5 +218,75 @@ KEYS = (
         "self[first : first + _AT_ONCE]",
         "self[first : first + _AT_ONCE - 1]",
         Selection(("tests/core/test_labels.py",), only="objects_at_one_time"),
+    ),
+)
+
+DRAWS = (
+    Mutant(
+        12,
+        _SECURE,
+        "a coin falls before the bits of a number tell on which side of its probability it is",
+        ">= drawn + 1:",
+        ">= drawn:",
+        _COINS,
+    ),
+    Mutant(
+        12,
+        _SECURE,
+        "a coin fails where the bits of a number tell nothing yet",
+        "if exact.add(chance, slack) <= drawn:",
+        "if exact.add(chance, slack) <= drawn + 1:",
+        _COINS,
+    ),
+    Mutant(
+        12,
+        _SECURE,
+        "the last integer of a run proposes the next one",
+        'side="right")',
+        'side="left")',
+        _RUNS,
+    ),
+    Mutant(
+        12,
+        _SECURE,
+        "proposals have no margin for rounding",
+        "weights *= unit * (1 + 2.0**-20)",
+        "weights *= unit",
+        _RUNS,
+    ),
+    Mutant(
+        5,
+        _SECURE,
+        "a salt has half of its bytes",
+        "return secrets.token_bytes(16)",
+        "return secrets.token_bytes(8)",
+        Selection(_OF_SECURE, only="128_bits"),
+    ),
+    Mutant(
+        2,
+        "core/ranges/methods.py",
+        "the number of rows of a grid is exact where it is secret",
+        'public = setting.neighbors.name == "replace_one"',
+        "public = True",
+        Selection(("tests/core/ranges/test_found.py",), only="unless_it_is_public"),
+    ),
+)
+
+MARKS = (
+    Mutant(
+        12,
+        "core/marks.py",
+        "all coordinates of a point are on the first axis",
+        "change, i) for i, each in enumerate(value)",
+        "change, 0) for i, each in enumerate(value)",
+        _MARKS,
+    ),
+    Mutant(
+        12,
+        "core/marks.py",
+        "an end that is missing is changed",
+        "if name in marks and each is not None else each",
+        "if name in marks else each",
+        _MARKS,
     ),
 )
