@@ -75,7 +75,7 @@ def test_every_marked_number_is_changed_on_its_axis() -> None:
 
 
 def test_what_is_missing_stays_missing() -> None:
-    value = {"first": None, "middle": None, "balls": (), "pair": None, "columns": None, "each": (), "means": None}
+    value = dict.fromkeys(("first", "middle", "pair", "columns", "means"), None) | {"balls": (), "each": ()}
     assert translate(Answer, value, changed) == value
     assert translate(Answer, None, changed) is None
     assert translate(Length, 2.0, changed) == ("LENGTH", None, 2.0)

@@ -28,7 +28,7 @@ def test_heavy_paths_keeps_its_margins():
 
 @pytest.mark.parametrize("shares", [(0.2, 0.3), (0.4, 0.5)])
 def test_every_part_of_a_way_has_its_share_of_failure_and_budget(shares):
-    """Also where little of epsilon is left for the way back up. The walk may be down any tree, the first too."""
+    """Also where little of epsilon is left for the way back up. The walk may be down the first tree, too."""
     method, failure, delta = HeavyPaths.of(64, 2, 1.0, 1e-6, shares, 0.1), 0.1, 1e-6
     assert method.walk.levels == 64
     assert method.trim >= method.level_up.depth_needed(failure / 3)

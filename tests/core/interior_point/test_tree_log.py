@@ -1,4 +1,4 @@
-"""TreeLog: how far universes shrink, which records are used, and what may fail; with HeavyPaths: embeddings."""
+"""TreeLog: how far universes shrink, which records are used, what may fail, and what trees embed."""
 
 import math
 

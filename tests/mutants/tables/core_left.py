@@ -255,6 +255,14 @@ DRAWS = (
         _RUNS,
     ),
     Mutant(
+        12,
+        "core/discrete_noise.py",
+        "noise farther away than a table reaches is kept at once",
+        "np.array([*kept, 0], dtype=np.int64)",
+        "np.array([*kept, unit], dtype=np.int64)",
+        Selection(("tests/core/test_discrete_noise.py",), only="kept_at_once"),
+    ),
+    Mutant(
         5,
         _SECURE,
         "a salt has half of its bytes",
