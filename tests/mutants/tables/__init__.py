@@ -109,5 +109,6 @@ MUTANTS = (
     *core_left.KEYS,
     *core_left.DRAWS,
     *core_left.MARKS,
+    *core_left.CASES,
 )
 """Every wrong version."""

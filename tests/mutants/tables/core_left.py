@@ -18,6 +18,7 @@ _KEYS = ("tests/core/test_grouping.py",)
 _SECURE, _OF_SECURE = "core/secure_noise.py", ("tests/core/test_secure_noise.py",)
 _COINS = Selection(_OF_SECURE, only="as_many_bits")
 _RUNS = Selection(_OF_SECURE, only="in_proportion")
+_CELLS = ("tests/core/histogram/test_task.py",)
 _MARKS = Selection(("tests/core/test_marks.py",))
 
 SEARCHES = (
@@ -277,6 +278,65 @@ DRAWS = (
         'public = setting.neighbors.name == "replace_one"',
         "public = True",
         Selection(("tests/core/ranges/test_found.py",), only="unless_it_is_public"),
+    ),
+)
+
+CASES = (
+    Mutant(
+        12,
+        "core/left_out.py",
+        "what is left out of alike units is wrong for three groups",
+        "below(c - 2, others) if c > 1 else 0.0",
+        "below(c - 2, others) if c > 2 else 0.0",
+        Selection(("tests/core/test_left_out.py",), only="shares_are_those"),
+    ),
+    Mutant(
+        12,
+        "core/histogram/constraints.py",
+        "known counts that only halves of records have are taken",
+        "integrality=whole, ",
+        "",
+        Selection(("tests/core/histogram/test_constraints.py",), only="halves_of_records"),
+    ),
+    Mutant(
+        12,
+        "core/histogram/found.py",
+        "a joined table has its cells as they come",
+        'order = np.argsort(keys, kind="stable")',
+        "order = np.arange(len(keys))",
+        Selection(_CELLS, only="are_joined"),
+    ),
+    Mutant(
+        12,
+        "core/histogram/found.py",
+        "ends of all cells are on the first axis",
+        "(Mark.POSITION if whole else Mark.BETWEEN, axis)",
+        "(Mark.POSITION if whole else Mark.BETWEEN, 0)",
+        Selection(_CELLS, only="ends_of_cells"),
+    ),
+    Mutant(
+        12,
+        "core/histogram/params.py",
+        "a table has any number of parts",
+        "if not 1 <= self.parts <= MOST_PARTS",
+        "if not 1 <= self.parts",
+        Selection(_CELLS, only="refused"),
+    ),
+    Mutant(
+        12,
+        "core/times.py",
+        "beside dates the upper bound of numbers may lie between two",
+        "(float(low).is_integer() and float(high).is_integer())",
+        "float(low).is_integer()",
+        Selection(("tests/core/test_times.py",), only="refused"),
+    ),
+    Mutant(
+        12,
+        "core/geography.py",
+        "a released point that is far from its map is nowhere",
+        "np.minimum(np.hypot(east, north), 2.0)",
+        "np.hypot(east, north)",
+        Selection(("tests/core/test_geography.py",), only="beyond_its_map"),
     ),
 )
 
