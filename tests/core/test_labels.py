@@ -51,6 +51,14 @@ def test_labels_that_stay_are_pickled_by_their_hash():
     assert pickle.loads(small) is pickle.loads(whole) is labels
 
 
+def test_labels_of_a_run_that_failed_no_longer_stay():
+    labels = Labels(['["failed"]'])
+    whole = pickle.dumps(labels)
+    with pytest.raises(ValueError, match="no run"), labels.staying():
+        raise ValueError("no run")
+    assert pickle.dumps(labels) == whole
+
+
 def test_labels_of_a_run_are_found_though_an_equal_run_ended():
     first, second, third = (Labels(['["twice"]']) for _ in range(3))
     with second.staying():

@@ -332,6 +332,22 @@ CASES = (
     ),
     Mutant(
         12,
+        "core/labels.py",
+        "labels of a run that failed stay",
+        "        try:\n            yield\n        finally:\n            del held[mine]",
+        "        yield\n        del held[mine]",
+        Selection(("tests/core/test_labels.py",), only="that_failed"),
+    ),
+    Mutant(
+        12,
+        "core/nearest.py",
+        "the word that was meant is told in small letters",
+        "return by_lower[found[0]] if found",
+        "return found[0] if found",
+        Selection(("tests/pipelines/test_nearest.py",), only="as_it_is_written"),
+    ),
+    Mutant(
+        12,
         "core/geography.py",
         "a released point that is far from its map is nowhere",
         "np.minimum(np.hypot(east, north), 2.0)",
