@@ -232,6 +232,19 @@ def test_the_scale_is_the_rational_number_that_the_float_is():
     assert discrete_noise(2.0**55, 2).steps.rate == Rational(2**96, 2**111)
 
 
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("scale", [1000.0, 1e6])
+def test_proposals_that_are_kept_at_once_would_be_kept_by_any_later_bits(power, scale):
+    """For every step of the table; of the later ones, of which there are few, none is kept at once."""
+    noise = discrete_noise(scale, power)
+    *kept, later = noise._surely_kept.tolist()
+    width = 1 << noise.low_bits
+    assert later == 0 < kept[0] and width > 1
+    for step, most in enumerate(kept):
+        farthest = (width * (step + 1)) ** power - (width * step) ** power
+        assert most == 0 or most <= 2**noise.first * weight(noise.rate, 1, farthest)
+
+
 @pytest.mark.parametrize("count", [0, 1, 3, (1 << 16) - 1, (1 << 16) + 1, 200_000])
 def test_as_many_as_asked_for(count):
     drawn = draw_noise(count, 2.0, 1, random_bits)

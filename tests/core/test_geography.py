@@ -449,3 +449,13 @@ def test_no_radius_is_certified_where_the_metric_is_not():
     grid = Grid.on_earth(region("world"))
     assert grid.shows(FAR) and not grid.shows(FAR + 1)
     assert Grid.on_earth(region("alps")).shows(FAR + 1)
+
+
+def test_a_point_beyond_its_map_is_on_the_other_side_of_the_earth() -> None:
+    """Noise may move a center as far as that."""
+    region = Geography.of((40.0, 5.0), (50.0, 15.0), 1000.0)
+    (latitude, longitude), _ = region.disc
+    assert region.flat
+    for far in (2.0, 3.0, 1e6):
+        found = region.locate(RADIUS * np.array([0.0, far]))
+        assert found == pytest.approx([-latitude, longitude - 180], abs=0.2)

@@ -24,6 +24,18 @@ def test_labels_are_the_texts_that_were_given(texts):
     assert bool(labels) == bool(texts) and labels[3:7] == texts[3:7]
 
 
+def test_half_of_a_character_is_a_label_too():
+    """JSON may have it, and so may a job."""
+    texts = ['["\ud83d"]', '["a"]']
+    labels = Labels(texts)
+    assert list(labels) == texts and list(pickle.loads(pickle.dumps(labels))) == texts
+
+
+def test_more_labels_than_are_objects_at_one_time_are_all_there():
+    texts = [f'["{i}"]' for i in range(40_000)]
+    assert list(Labels(texts)) == texts
+
+
 def test_equal_labels_are_equal_in_any_order_of_making():
     one, same, other = Labels(['["a"]', '["b"]']), Labels(['["a"]', '["b"]']), Labels(['["b"]', '["a"]'])
     assert one == same and hash(one) == hash(same) and one != other and one != ('["a"]', '["b"]')
@@ -37,6 +49,14 @@ def test_labels_that_stay_are_pickled_by_their_hash():
         small = pickle.dumps(labels)
     assert len(small) < 200 < len(whole) and pickle.dumps(labels) == whole
     assert pickle.loads(small) is pickle.loads(whole) is labels
+
+
+def test_labels_of_a_run_that_failed_no_longer_stay():
+    labels = Labels(['["failed"]'])
+    whole = pickle.dumps(labels)
+    with pytest.raises(ValueError, match="no run"), labels.staying():
+        raise ValueError("no run")
+    assert pickle.dumps(labels) == whole
 
 
 def test_labels_of_a_run_are_found_though_an_equal_run_ended():

@@ -11,7 +11,7 @@ from core.grouping import Contributions
 from core.left_out import Guess, left_out
 
 MEANS = [1.0, 1.3, 3.0, 10.0]
-BOUNDS = [1, 2, 7, 40]
+BOUNDS = [1, 2, 3, 7, 40]
 
 
 def alike(mean: float, k: int) -> float:

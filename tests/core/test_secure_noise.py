@@ -1,13 +1,15 @@
 """Statistical tests of the real noise: flake rate at most 1e-6 each, power stated."""
 
 import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from core.draws import Laplace
-from core.secure_noise import SecureNoise, random_bits, secret_salt
+from core.secure_noise import SecureNoise, _happens, random_bits, secret_salt
 from tests.core.exact import FLAKE
 from tests.core.exact import fits as agrees
 from tests.core.seeded import SeededNoise
@@ -205,3 +207,55 @@ def test_a_selection_of_no_scale_is_refused(scale: float) -> None:
 def test_a_draw_of_no_scale_is_refused(scale: float) -> None:
     with pytest.raises(ValueError, match="not above 0"):
         Laplace(what="a count", scale=scale, sensitivity=1.0).add(np.array([7]), SecureNoise())
+
+
+COINS = [(1, 3, 0, 1.0), (2**59, 2**59 + 12345, -7, 3.3), (5, 7, -(10**6), 1e5), (3**50, 3**50, -1, 1.1e12)]
+
+
+@pytest.mark.parametrize("coin", COINS)
+def test_a_coin_is_decided_by_as_many_bits_as_it_takes(coin, monkeypatch):
+    """Right below and right above its probability, by words of 64 bits: one word decides, or two do."""
+    numerator, denominator, score, scale = coin
+    with localcontext(prec=200):
+        chance = Decimal(numerator) / denominator * (Decimal(score) / Decimal(scale)).exp()
+        first, second = divmod(int(chance * 2**128), 2**64)
+    for words, happens in (
+        ([first - 1], True),
+        ([first + 1], False),
+        ([first, second - 1], True),
+        ([first, second + 1], False),
+    ):
+        left = list(words)
+        monkeypatch.setattr("core.secure_noise.secrets.randbits", lambda bits, left=left: left.pop(0))
+        assert _happens(*coin) == happens and not left
+
+
+@pytest.mark.parametrize("scale", [0.7, 3.0, 1e9])
+def test_a_run_is_proposed_and_kept_in_proportion_to_its_weight(scale, monkeypatch):
+    """Exactly: proposals are as likely as integers below their sum, and coins make up for the rest."""
+    rng = np.random.default_rng(0)
+    scores, lengths = rng.integers(-4, 4, 40), rng.integers(1, 9, 40)
+    scores[17], lengths[17], coins, sums = 4, 9, [], []
+    monkeypatch.setattr("core.secure_noise._happens", lambda *coin: coins.append(coin) or True)
+
+    def proposed(value):
+        monkeypatch.setattr("core.secure_noise.secrets.randbelow", lambda bound: sums.append(bound) or value)
+        return NOISE.select_run(scores, lengths, scale)
+
+    start, units = 0, set()
+    for run in range(40):
+        assert proposed(start) == run
+        numerator, denominator, score, of = coins[-1]
+        proposals, rest = divmod(denominator, 9)
+        assert (rest, score, of) == (0, scores[run] - 4, scale)
+        assert proposed(start + proposals - 1) == run
+        start += proposals
+        units.add(Fraction(numerator * proposals, denominator) * 9 / int(lengths[run]))
+        with localcontext(prec=60):
+            chance = Decimal(numerator) / denominator * (Decimal(score) / Decimal(scale)).exp()
+        assert 0.999 < chance <= 1
+    assert set(sums) == {start} and len(units) == 1
+
+
+def test_a_salt_has_128_bits():
+    assert len(secret_salt()) == 16

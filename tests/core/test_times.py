@@ -195,6 +195,9 @@ WRONG = [
     (("2013-01-01T24:00", "2013-12-31T00:00", "1 day"), "write a number, a date such as"),
     (("2013-01-01T00:00:60", "2013-12-31T00:00", "1 day"), "write a number, a date such as"),
     (("2013-01-01", 5, "1 day"), "write two numbers or two dates"),
+    (("2013-01-01T00:00", "2013-12-31T00:00", "3 days"), "2014-01-02T00:00:00, or take another"),
+    (("2013-01-01T00:00Z", "2013-12-31T00:00Z", "3 days"), "2014-01-02T00:00:00 in UTC, or take"),
+    ((0, 10.5, "1 day"), "has 0 and upper 10.5: beside axes of dates"),
     ((0.5, 10.5, "1 day"), "beside axes of dates or timestamps, bounds that are numbers must be whole"),
 ]
 

@@ -122,3 +122,8 @@ def test_a_plural_is_the_key_beside_it_before_the_same_word_elsewhere():
         {**changed_job(changes("median")), "input": {"path": "/a", "columns": ["x"], "units": "u"}}
     )
     assert "input.units is not a known key (did you mean input.unit?)" in sentence
+
+
+def test_the_nearest_word_is_told_as_it_is_written():
+    assert nearest("longitud", ["Longitude", "Latitude"]) == "Longitude"
+    assert nearest("LATITUDE", ["longitude", "Latitude"]) == "Latitude"

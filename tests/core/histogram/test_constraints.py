@@ -257,6 +257,15 @@ def test_contradictions_are_refused(known, possible):
             check_satisfiable(known, (5,))
 
 
+def test_counts_that_only_halves_of_records_have_are_refused():
+    """Of three places any two have one record together, and no other place has any."""
+    pairs = boxes(((0, 0), (1, 1)), ((0, 0), (2, 0)), ((1, 0), (2, 1)), answer=1)
+    others = boxes(*((place, place) for place in ((1, 0), (0, 1), (2, 1))), answer=0)
+    with pytest.raises(ValueError, match="contradict each other"):
+        check_satisfiable(pairs + others, (2, 1))
+    check_satisfiable(pairs[1:] + others, (2, 1))
+
+
 TABLES = st.lists(st.integers(-20, 40), min_size=8, max_size=8).map(np.array)
 
 

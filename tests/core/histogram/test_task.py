@@ -12,6 +12,7 @@ from core.histogram.cells import Cells
 from core.histogram.found import Table
 from core.histogram.params import Histogram
 from core.histogram.task import HISTOGRAM
+from core.marks import Mark
 from core.mechanisms.tails import largest_of
 from core.policy import Attribute, Distance, KnownCount, Partition
 from core.rounds import Block, run_in_memory
@@ -180,6 +181,24 @@ def test_the_total_of_a_table_is_the_sum_of_its_counts_also_below_0():
     assert table.result(SQUARE).total == 6
 
 
+def test_tables_of_parts_are_joined_in_the_order_of_their_cells():
+    cells = Cells(SQUARE, (3, 2))
+    parts = [Table(cells, np.array(keys), np.array(keys) * 10) for keys in ([1, 5], [0, 3], [])]
+    whole = Table.joined(parts)
+    assert whole.keys.tolist() == [0, 1, 3, 5] and whole.counts.tolist() == [0, 10, 30, 50]
+    assert Table.joined(parts[2:]).result(SQUARE) is None
+
+
+def test_ends_of_cells_lie_between_points_where_cells_do_not_divide_an_axis():
+    """Seven points have six steps, and five have four."""
+    for shape, between in (((3, 3), [1]), ((7, 4), []), ((5, 5), [0]), ((4, 3), [0, 1])):
+        marks = Table(Cells(SQUARE, shape), np.arange(1), np.arange(1)).column_marks(SQUARE)
+        assert set(marks) == {f"{end}_{axis}" for end in ("lower", "upper") for axis in (0, 1)}
+        for name, (mark, axis) in marks.items():
+            assert name.endswith(str(axis))
+            assert mark is (Mark.BETWEEN if axis in between else Mark.POSITION)
+
+
 def test_auto_lists_the_other_method():
     plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, ONE, bytes(16))
     assert plan.method == "dense"
@@ -211,6 +230,9 @@ def test_extreme_databases_end_in_an_answer(neighbors, method, points):
         (lambda: Histogram(cells=2, failure=1), r"failure is 1"),
         (lambda: Histogram(cells=2, floor=-1), r"floor is -1"),
         (lambda: Histogram(cells=2, floor=1), r"floor is 1"),
+        (lambda: Histogram(cells=2, parts=2), r"parts is 2"),
+        (lambda: Histogram(cells=2, method="sparse", parts=0), r"parts is 0"),
+        (lambda: Histogram(cells=2, method="sparse", parts=4097), r"parts is 4097"),
         (
             lambda: HISTOGRAM.plan(SQUARE, Histogram(cells=(2,)), BUDGET, ONE, bytes(16)),
             "1 values for 2 columns",

@@ -26,6 +26,18 @@ def test_heavy_paths_keeps_its_margins():
     assert bits_of(4096, method.trees)[-1] <= 13
 
 
+@pytest.mark.parametrize("shares", [(0.2, 0.3), (0.4, 0.5)])
+def test_every_part_of_a_way_has_its_share_of_failure_and_budget(shares):
+    """Also where little of epsilon is left for the way back up. The walk may be down the first tree, too."""
+    method, failure, delta = HeavyPaths.of(64, 2, 1.0, 1e-6, shares, 0.1), 0.1, 1e-6
+    assert method.walk.levels == 64
+    assert method.trim >= method.level_up.depth_needed(failure / 3)
+    assert method.trim >= method.walk.stop + method.walk.depth_needed(failure / 3)
+    costs = [draw.cost for draw in method.draws()]
+    assert sum(cost.epsilon for cost in costs) <= 1 + 1e-9
+    assert sum(cost.delta for cost in costs) <= delta
+
+
 @pytest.mark.parametrize("bits", [3, 20, 4096])
 def test_some_level_is_as_frequent_as_the_walk_needs(bits):
     """However the records that are left are spread over all levels of the last tree."""

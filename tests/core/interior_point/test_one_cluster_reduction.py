@@ -5,10 +5,12 @@ import math
 import numpy as np
 import pytest
 
+import core.interior_point.one_cluster_reduction
 from core.budget import Budget
 from core.domain import Grid
 from core.errors import InvalidValue
 from core.gaps import Order
+from core.one_cluster.found import Found
 from core.one_cluster.params import OneCluster
 from core.one_cluster.practical.method import Practical
 from core.task import Setting
@@ -39,6 +41,23 @@ def test_the_choice_of_an_end_is_as_charged():
     assert 2 / scale == pytest.approx(finder.draws()[-1].cost.epsilon)
 
 
+def test_the_ball_holds_the_middle_and_ends_are_chosen_by_their_depth_among_all(monkeypatch):
+    finder, seen = planned("one_cluster", 1 << 10).rounds[0].finder, []
+
+    def ball(rounds, blocks, start, noise):
+        seen.append(blocks[0].points[:, 0].tolist())
+        return Found(np.array([500]), 3, 0)
+
+    monkeypatch.setattr(core.interior_point.one_cluster_reduction, "run_in_memory", ball)
+    points = np.sort(np.random.default_rng(0).binomial(1000, 0.5, finder.middle + 401))
+    noise = RecordingNoise(SeededNoise(0))
+    assert finder.find(Order.of(points.tolist()), noise) in finder.candidates(500, 3)
+    assert seen == [points[200:-201].tolist()]
+    depths = [min((points <= end).sum(), (points >= end).sum()) for end in finder.candidates(500, 3)]
+    ((_, scores, _),) = noise.calls
+    assert np.ptp(scores - np.array(depths)) == 0
+
+
 @pytest.mark.parametrize("failure", [0.3, 0.05, 1e-6])
 def test_the_choice_of_an_end_fails_with_half_of_the_failure(failure):
     """An end as deep as all that is left out on one side, against all others at depth 0."""
@@ -59,8 +78,9 @@ def test_the_ball_fails_with_the_other_half():
 
 
 def test_one_cluster_is_refused_where_distances_do_not_fit():
-    with pytest.raises(ValueError, match=r"method is one_cluster: .* 2\^31 grid points"):
-        planned("one_cluster", 2**62)
+    for size in (2**31 + 1, 2**62):
+        with pytest.raises(ValueError, match=r"method is one_cluster: .* 2\^31 grid points"):
+            planned("one_cluster", size)
     assert set(planned("auto", 2**62).alternatives) == {"heavy_paths", "tree_log"}
 
 

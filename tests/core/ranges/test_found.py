@@ -23,6 +23,7 @@ from core.ranges.found import Asked, CountedCells
 from core.ranges.params import Ranges
 from core.ranges.task import RANGES
 from core.rounds import Block, run_in_memory
+from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
 from tests.measured.cases import settings
 from tests.measured.trials import measure
@@ -170,6 +171,19 @@ def test_the_splits_are_charged_for_the_relation() -> None:
         (draw,) = plan_for("tree", neighbors=neighbors).rounds[0].draws()
         assert draw.changes == neighbors.changes
         assert draw.cost.epsilon <= 0.2 * 1.0001
+
+
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE], ids=["add", "replace"])
+def test_the_number_of_rows_is_drawn_unless_it_is_public(neighbors: Neighbors) -> None:
+    """Everything that is drawn spends the budget, with sensitivities of the relation."""
+    plan = plan_for("grid", neighbors=neighbors)
+    step, private = plan.rounds[0], neighbors is ADD
+    noise = RecordingNoise(SeededNoise(0))
+    step.release(step.summarize(Block(clumped(100), np.arange(100)), None), None, noise)
+    assert [(kind, values.tolist()) for kind, values, _ in noise.calls] == [("laplace", [100])] * private
+    draws = plan.rounds[1].sizes, plan.rounds[2].boxes, plan.rounds[2].cells
+    spent = sum(neighbors.histogram().l1 / draw.scale for draw in draws)
+    assert 0.999 < spent + sum(1 / scale for *_, scale in noise.calls) < 1 + 1e-9
 
 
 def test_auto_has_the_smaller_expected_error() -> None:

@@ -242,6 +242,18 @@ def test_ranks_are_tried_up_to_the_last_example_unless_the_noisy_number_is_as_lo
     assert (learner.total_margin > 0) == (neighbors is ADD)
 
 
+@pytest.mark.parametrize("step", [1, 7])
+def test_cuts_before_all_and_behind_all_examples_are_tried_too(step):
+    learner = replace(InteriorPointLearner.of(1000, 0.5, REPLACE, 0.1), step=step)
+    keys = np.sort(np.random.default_rng(0).integers(0, 2000, 500))
+    examples, noise = Examples.of_counts(Counts.of(keys)), RecordingNoise(SeededNoise(0))
+    learner.learn(examples, noise)
+    tried = step * np.arange(-(-500 // step) + 1)
+    scores = np.repeat(noise.calls[0][1], noise.lengths[0])
+    assert sorted(scores) == sorted(-examples.errors_of_cuts(tried))
+    assert noise.calls[0][2] == learner.rank.scale
+
+
 @pytest.mark.parametrize("failure", [0.3, 1e-6])
 def test_the_finder_has_a_quarter_of_the_failure(failure):
     """A point outside of the window has the depth 0, and one between both halves of it `window`."""

@@ -44,3 +44,4 @@ def test_extreme_databases_have_an_answer():
         )
         assert learned.step == (SIZE if 8 in keys else learned.step) and 0 <= learned.step <= SIZE
     assert FoundThreshold(SIZE).result(Grid((1.0, 0.0), (3.0, 1.0), 0.5)) == Result(3.5)
+    assert FoundThreshold(3).result(Grid((0.0, 0.0), (1.0, 1.0), 0.1)) == Result(0.3)

@@ -11,6 +11,7 @@ from core.threshold.params import Threshold
     [
         ({"alpha": 0.0}, r"^alpha is 0\.0: it must be at least 1e-05"),
         ({"alpha": 9e-6}, r"^alpha is 9e-06"),
+        ({"alpha": 1.0}, r"^alpha is 1\.0: .* below 1\."),
         ({"failure": 1.5}, r"^failure is 1\.5"),
     ],
 )

@@ -6,6 +6,7 @@ from tests.mutants.tables import (
     choosing,
     clusters,
     columns,
+    core_left,
     curves,
     dates,
     divided,
@@ -114,5 +115,11 @@ MUTANTS = (
     *job_texts.REPORTS,
     *job_texts.PLANS,
     *job_texts.OTHERS,
+    *core_left.SEARCHES,
+    *core_left.POINTS,
+    *core_left.KEYS,
+    *core_left.DRAWS,
+    *core_left.MARKS,
+    *core_left.CASES,
 )
 """Every wrong version."""
