@@ -194,6 +194,8 @@ class SumsThreshold(CountThreshold):
     def released(self, labels: Labels, counts: Ints, noise: Noise) -> tuple[Labels, Ints]:
         """Release the labels of all groups that reach the threshold, and their noisy sums.
 
+        Nothing is decided by exact sums: of very many records they wrap modulo 2^64, which noise hides.
+
         Args:
             labels: shape (m,), distinct, of groups that hold units.
             counts: shape (m, sums).
@@ -201,12 +203,11 @@ class SumsThreshold(CountThreshold):
         """
 
         def sample() -> tuple[Labels, Ints]:
-            here = counts.sum(axis=1) > 0
-            noisy = counts[here]
-            if len(noisy):
-                noisy = noise.laplace(noisy.ravel(), self.scale).reshape(noisy.shape)
+            noisy = counts
+            if len(counts):
+                noisy = noise.laplace(counts.ravel(), self.scale).reshape(counts.shape)
             enough = noisy.sum(axis=1) >= self.threshold
-            return labels[here][enough], noisy[enough]
+            return labels[enough], noisy[enough]
 
         return noise.answer(self, sample)
 

@@ -21,7 +21,7 @@ from core.grouping import Contributions
 from core.input_checks import Checked
 from core.noise import Noise
 from core.plan import Plan
-from core.rounds import Block, State, total_in_memory
+from core.rounds import Block, State, sections_of, total_in_memory
 from core.secure_noise import SecureNoise
 from core.statistics.found import Groups
 from pipelines.errors import JobError
@@ -134,13 +134,15 @@ def simulate(question: Question, made_up: MadeUp, runs: int = RUNS) -> Simulated
 def run_often(plan: Plan, block: Block, noises: Sequence[Noise]) -> Iterator[State]:
     """Yield the last state of a run with each noise. All see the same records, so a round is summarized once.
 
-    That holds for the first round; later ones depend on what was drawn.
+    That holds for the first round, unless its sections draw; later ones depend on what was drawn.
     """
-    first = total_in_memory(plan.rounds[0], [block], plan.start)
+    first, start = plan.rounds[0], plan.start
+    shared = None if sections_of(first) else total_in_memory(first, [block], start)
     for noise in noises:
-        state = plan.rounds[0].release(first, plan.start, noise)
+        total = total_in_memory(first, [block], start, noise) if shared is None else shared
+        state = first.release(total, start, noise)
         for round_ in plan.rounds[1:]:
-            state = round_.release(total_in_memory(round_, [block], state), state, noise)
+            state = round_.release(total_in_memory(round_, [block], state, noise), state, noise)
         yield state
 
 

@@ -128,7 +128,7 @@ def _settings(task: str) -> tuple[list[Grid], list[Mapping[str, Any]], list[int]
         case "interior_point":
             return lines, [{}], [500, 2_000, 30_000]
         case "threshold":
-            return [Grid((0.0, 0.0), (float(w - 1), 1.0), 1.0) for w in WIDTHS[:2]], [{"alpha": 0.05}], sizes
+            return [Grid((0.0, 0.0), (float(w - 1), 1.0), 1.0) for w in WIDTHS], [{"alpha": 0.05}], sizes
         case "k_means":
             grids = [cube(1 << 10, 2), cube(1 << 20, 2), cube(1 << 10, 10)]
             return grids, [{"k": 4}], [2_000, 30_000, 200_000]

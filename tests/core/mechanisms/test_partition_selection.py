@@ -276,3 +276,30 @@ def test_no_group_of_so_many_units_is_missed_more_often_than_promised(scale, fai
     coins = coin(1 / scale, 1e-6)
     found = coins.found_from(failure)
     assert 1 - coins.odds[found] / WHOLE <= failure < 1 - coins.odds[found - 1] / WHOLE
+
+
+class Off(SeededNoise):
+    """Noise that is the same number for each value."""
+
+    def __init__(self, number):
+        super().__init__(0)
+        self.number = number
+
+    def laplace(self, values, scale):
+        return values + np.int64(self.number)
+
+
+@pytest.mark.parametrize("wide", [1 << 20, 1 << 31])
+def test_sums_that_wrap_decide_by_their_noise_alone(wide):
+    """Of two databases around 2^63 no exact sum shows which one it is: what is released follows from noisy sums.
+
+    With the noise that lies between them, the smaller sums give what the larger ones do.
+    """
+    draw = SumsThreshold.of("g", 3.0 * wide, wide, 1e-6, 1, False, extent=wide, sums=2)
+    labels = np.array([b"a"])
+    below, above = (np.array([[half, half]]) for half in (2**62 - wide, 2**62 + wide))
+    assert below.sum() > 0 > above.sum()
+    for noise in (-4 * wide, 0, 4 * wide):
+        _, one = draw.released(labels, below, Off(noise))
+        _, other = draw.released(labels, above, Off(noise - 2 * wide))
+        assert one.tolist() == other.tolist()

@@ -120,6 +120,7 @@ MUTANTS = (
     *core_left.KEYS,
     *core_left.DRAWS,
     *core_left.MARKS,
+    *core_left.WRAPPED,
     *core_left.CASES,
 )
 """Every wrong version."""

@@ -356,6 +356,25 @@ CASES = (
     ),
 )
 
+WRAPPED = (
+    Mutant(
+        1,
+        "core/mechanisms/partition_selection.py",
+        "exact sums that wrapped decide whether a group is there",
+        "enough = noisy.sum(axis=1) >= self.threshold",
+        "enough = (noisy.sum(axis=1) >= self.threshold) & (counts.sum(axis=1) > 0)",
+        Selection(("tests/core/mechanisms/test_partition_selection.py",), only="wrap"),
+    ),
+    Mutant(
+        12,
+        "pipelines/simulation/simulate.py",
+        "sections of a simulated run are not examined",
+        "shared = None if sections_of(first) else total_in_memory(first, [block], start)",
+        "shared = total_in_memory(first, [block], start)",
+        Selection(("tests/pipelines/simulation/test_simulate.py",), only="long_axis"),
+    ),
+)
+
 MARKS = (
     Mutant(
         12,

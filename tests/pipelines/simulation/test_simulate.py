@@ -109,6 +109,35 @@ def test_a_simulated_run_has_all_rounds_of_a_run(task):
     assert many == [state.result(question.job.grid) for state in alone]
 
 
+LONG = {
+    "threshold": {"domain.lower": [0, 0], "domain.upper": [2**22, 1], "input.columns": ["x", "label"]},
+    "histogram": {"params": {"cells": 4096}},
+    "cdf": {"domain.step": 2**10},
+}
+"""What a job of a long axis has beside it."""
+
+
+@pytest.mark.parametrize(
+    ("task", "method"),
+    [("threshold", "exponential"), ("threshold", "interior_point"), ("quantiles", "recursive")]
+    + [(task, None) for task in ("median", "minimum", "interior_point", "cdf", "histogram", "statistics")],
+)
+def test_a_simulated_run_on_a_long_axis_is_a_run(task, method):
+    """There rounds look several times, or are examined in sections, which draw."""
+    asked = {**changes(task), "domain.lower": [0], "domain.upper": [2**22], "domain.step": 1}
+    asked |= {"input.columns": ["x"], "privacy.epsilon": 5.0, **LONG.get(task, {})}
+    if method is not None:
+        asked["params"] = {**asked.get("params", {}), "method": method}
+    (question,) = questions(check_raw(changed_job(asked)))
+    plan, grid = question.plan, question.job.grid
+    points = records_for(task, "clumps", 3_000, grid, np.random.default_rng(2))
+    block = Block(points, np.arange(len(points), dtype=np.uint64))
+    noises, others = ([SeededNoise(i) for i in (1, 2)] for _ in range(2))
+    many = [state.result(grid) for state in run_often(plan, block, noises)]
+    alone = [run_in_memory(plan.rounds, [block], plan.start, noise).result(grid) for noise in others]
+    assert many == alone
+
+
 HOOK = """
 import json, sys
 from pathlib import Path
