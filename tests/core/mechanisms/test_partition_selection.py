@@ -291,7 +291,7 @@ class Off(SeededNoise):
 
 @pytest.mark.parametrize("wide", [1 << 20, 1 << 31])
 def test_sums_that_wrap_decide_by_their_noise_alone(wide):
-    """Of two databases around 2^63 no exact sum shows which one it is: what is released follows from noisy sums.
+    """Of two databases around 2^63 no exact sum shows which one it is: noisy sums decide alone.
 
     With the noise that lies between them, the smaller sums give what the larger ones do.
     """
