@@ -92,8 +92,9 @@ def sampled(figures: Sequence[Estimate], release: Release) -> list[Estimate]:
     the latter two but for terms that vanish against them as n grows. The last one holds as a variable in
     [0, R^2] of mean v has at most this variance, and so v <= (upper - m) (m - lower), also where v was not
     asked for (Bhatia and Davis 2000). Released values stand for n, m and v, each by one standard error of its
-    noise to the side where the bound is larger. Of other figures, and of fewer than `_LEAST` records, nothing
-    is known. The draw of the rows of a unit that count is a part of sampling.
+    noise to the side where the bound is larger. Of other figures, of fewer than `_LEAST` records, and of rows
+    that stand for several records each, nothing is known. The draw of the rows of a unit that count is a part
+    of sampling.
 
     For two groups of one release with units in both, what they add to a difference of means or sums may have
     twice the variance of independent samples, so M is doubled there.
@@ -102,8 +103,10 @@ def sampled(figures: Sequence[Estimate], release: Release) -> list[Estimate]:
         figures: those of an answer, with the errors of their noise.
         release: the answer.
     """
+    if release["privacy"].get("count") is not None:  # rows are sampled, of which each is many records
+        return [replace(each, error=None, bound=None, interval=None) for each in figures]
     most, domain = most_of_unit(release) or 1, release.get("domain", {})
-    shared = 2 if release.get("contributions", {}).get("groups", 1) > 1 else 1
+    shared = 2 if (release.get("contributions") or {}).get("groups", 1) > 1 else 1
     found: list[Estimate] = []
     for group in dict.fromkeys(each.group for each in figures):
         own = [each for each in figures if each.group == group]

@@ -127,7 +127,8 @@ def _statistics(release: Release, rows: Rows) -> Iterator[Estimate]:
             yield _measure(f"{each['measure']}{of}", its, each["value"], each["error"], _interval(each))
         return
     columns = dict(rows or {})
-    names = [name.removesuffix("_error") for name in columns if name.endswith("_error")]
+    measures = [name for name in columns if name not in release["group_by"]["columns"]]
+    names = [name.removesuffix("_error") for name in measures if name.endswith("_error")]
     for place in range(len(columns[names[0]]) if names else 0):
         group = row_key(release["group_by"], columns, place)
         for name in names:

@@ -91,11 +91,11 @@ def _verdict(found: Mapping[str, Any]) -> str:
     changed = f"{found['larger']:,} of {known:,} figures {verb} by more than {explain}."
     if known < len(found["answers"]):
         changed += f" Of {len(found['answers']) - known:,} more it is not known."
-    if found["sampled"]:
-        return f"{changed} {_SAMPLES}{more}"
     if not found["alike"]:
         other = "But the jobs ask for different things, so figures of the same rows may differ, too."
         return f"{changed} {other}{more}"
+    if found["sampled"]:
+        return f"{changed} {_SAMPLES}{more}"
     if len(set(groups)) == 2:
         kept = _KEPT if found["drawn_anew"] else ""
         return f"{changed} {_EQUAL_GROUPS}{kept}{more}"

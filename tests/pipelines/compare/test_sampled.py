@@ -98,6 +98,9 @@ def test_of_what_nothing_is_known() -> None:
     assert not added(sampled(figures("mean", "variance"), release()))
     times = release(domain={"lower": ["2026-01-01"], "upper": ["2026-02-01"]})
     assert set(added(sampled(figures(*MOMENTS), times))) == {"count"}
+    counted = release(privacy={"count": "persons"})
+    assert not added(sampled(figures(*MOMENTS), counted)), "a row is sampled with all of its records"
+    assert added(sampled(figures(*MOMENTS), release(contributions=None)))
     other = Estimate("value", 5.0, 1.0, 2.0, (3.0, 7.0))
     assert sampled([other], release()) == [Estimate("value", 5.0)]
     [alone] = sampled([replace(figures("count")[0], error=None)], release())
@@ -194,6 +197,26 @@ def test_the_command(bench, refused) -> None:
     assert "is a job, and --sampled compares releases" in refused(
         bench.shoal("diff", outputs[0], job, "--sampled")
     )
+
+
+def test_samples_of_other_domains_are_no_alike_ones(bench) -> None:
+    rows = people(np.random.default_rng(1))
+    for upper in (100, 20):
+        shoal.run(
+            asked(bench.folder / str(upper), {"domain": {"lower": [0], "upper": [upper], "step": 1}}), rows
+        )
+    said = " ".join(
+        bench.shoal("diff", str(bench.folder / "100"), str(bench.folder / "20"), "--sampled").stdout.split()
+    )
+    assert "the jobs ask for different things" in said and "none would" not in said
+
+
+def test_a_key_may_be_called_an_error(tmp_path) -> None:
+    rows = people(np.random.default_rng(1)).rename_columns(["x", "std_error", "who"])
+    keys = {"columns": ["std_error"], "keys": ["a", "b"]}
+    shoal.run(asked(tmp_path / "one", {"group_by": keys}), rows)
+    found = compare(*read_sides(str(tmp_path / "one"), None, ("a", "b")))
+    assert [each["name"] for each in found["answers"]] == ["count", "mean", "variance"]
 
 
 def test_other_tasks_have_counts_alone(bench) -> None:
