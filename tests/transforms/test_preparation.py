@@ -338,13 +338,11 @@ def test_a_time_as_an_axis_is_refused_with_a_way_out(rows, made: dict[str, str])
         open_source(str(rows[0]), ["day" if made else "time"], preparation=preparation(**made))
 
 
-def test_files_that_differ_in_what_is_derived_are_refused(tmp_path: Path) -> None:
+def test_files_may_differ_in_the_numbers_that_are_derived_alone(tmp_path: Path) -> None:
     write(tmp_path / "rows" / "a.parquet", x=[1])
     write(tmp_path / "rows" / "b.parquet", x=[1.5])
-    with pytest.raises(
-        InputError, match=r"^input\.columns: y is int64 in a\.parquet but double in b\.parquet"
-    ):
-        open_source(str(tmp_path / "rows"), ["y"], preparation=preparation(y="x + 1"))
+    source = open_source(str(tmp_path / "rows"), ["y"], preparation=preparation(y="x + 1"))
+    assert source.mixed == (("y", pa.float64()),) and source.inexact == ("y",)
     write(tmp_path / "rows" / "b.parquet", x=["1"])
     with pytest.raises(InputError, match=r"^input\.derive\.y, for b\.parquet: \+ takes numbers"):
         open_source(str(tmp_path / "rows"), ["y"], preparation=preparation(y="x + 1"))
