@@ -48,6 +48,11 @@ class Estimate:
         """The name, with that of the group."""
         return self.name if self.group is None else f"{self.name} of {self.group}"
 
+    @property
+    def alone(self) -> "Estimate":
+        """The figure, where nothing is known of its error."""
+        return replace(self, error=None, bound=None, interval=None)
+
 
 def most_of_unit(release: Release) -> int | None:
     """Return how many records a unit has at most, in each group; None where no run draws its rows anew.
@@ -75,7 +80,7 @@ def drawn_anew(estimate: Estimate, most: int) -> Estimate:
         most: see `most_of_unit`.
     """
     if not estimate.counts or estimate.error is None or isinstance(estimate.value, str):
-        return replace(estimate, error=None, bound=None, interval=None)
+        return estimate.alone
     return replace(estimate, error=math.hypot(estimate.error, math.sqrt(most * max(0, estimate.value))))
 
 
@@ -104,7 +109,7 @@ def sampled(figures: Sequence[Estimate], release: Release) -> list[Estimate]:
         release: the answer.
     """
     if release["privacy"].get("count") is not None:  # rows are sampled, of which each is many records
-        return [replace(each, error=None, bound=None, interval=None) for each in figures]
+        return [each.alone for each in figures]
     most, domain = most_of_unit(release) or 1, release.get("domain", {})
     shared = 2 if (release.get("contributions") or {}).get("groups", 1) > 1 else 1
     found: list[Estimate] = []
@@ -123,20 +128,19 @@ def _sampled(
     shared: int,
 ) -> Estimate:
     """Return a figure with the error of its noise and of sampling; see `sampled`."""
-    alone = replace(figure, error=None, bound=None, interval=None)
     if figure.error is None or isinstance(figure.value, str):
-        return alone
+        return figure.alone
     measure, axis = figure.moment or ("", 0)
     if figure.counts:
         added = (1 if measure == "units" else most) * max(1.0, figure.value + figure.error)
-        return replace(alone, error=math.hypot(figure.error, math.sqrt(added)))
+        return replace(figure.alone, error=math.hypot(figure.error, math.sqrt(added)))
     count = known.get(("count", 0))
     if figure.moment is None or count is None or isinstance(domain["lower"][axis], str):
-        return alone
+        return figure.alone
     low, high = (float(domain[end][axis]) for end in ("lower", "upper"))
     n, more = _number(count)
     if n - more < _LEAST:
-        return alone
+        return figure.alone
     mean, variance = known.get(("mean", axis)), known.get(("variance", axis))
     if mean is not None:
         m, off = _number(mean)
@@ -157,7 +161,7 @@ def _sampled(
         reach = max(ends[1] - low, high - ends[0]) ** 2
         v = min(v, reach / 2)  # where the product is largest
         added = v * (reach - v) / (n - more)
-    return replace(alone, error=math.hypot(figure.error, math.sqrt(most * shared * max(0.0, added))))
+    return replace(figure.alone, error=math.hypot(figure.error, math.sqrt(most * shared * max(0.0, added))))
 
 
 def _number(figure: Estimate) -> tuple[float, float]:
