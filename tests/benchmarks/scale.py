@@ -257,7 +257,7 @@ CASES = {
     "k_cover": Case(piecewise(clumps(2)), plane("k_cover", 2, target=0.02, k=3)),
     "histogram, dense": Case(piecewise(clumps(2)), plane("histogram", 2, cells=100)),
     "histogram, distinct values": Case(
-        DISTINCT, ordered("histogram", cells=_WIDE, method="sparse", parts=64)
+        DISTINCT, ordered("histogram", cells=_WIDE, method="sparse", parts=256)
     ),
     "cdf": Case(DISTINCT, ordered("cdf", step=1 << 20)),
     "ranges": Case(piecewise(clumps(2)), plane("ranges", 2)),
