@@ -156,7 +156,9 @@ class OneClusterMethod(SampledMethod):
             Budget(setting.budget.epsilon / 2, setting.budget.delta),
         )
         params = OneCluster(target, setting.params.failure / 2)
-        return planned(Practical(Setting(grid, params, budget, _REPLACE, setting.salt), bounded=True))
+        inner = Setting(grid, params, budget, _REPLACE, setting.salt)
+        # Records are numbered by rank here: a second execution with this salt would sample the same ranks.
+        return planned(Practical(inner, bounded=True, samples=False))
 
 
 def _with_own_names(step: Any) -> Any:

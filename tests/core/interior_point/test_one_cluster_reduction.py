@@ -77,6 +77,18 @@ def test_the_ball_fails_with_the_other_half():
     assert ball.rounds(1.0)[0].radius.target == finder.ball[0].radius.target
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 0.1, 0.02])
+def test_records_that_are_numbered_by_their_ranks_are_never_sampled(epsilon):
+    """These numbers are the same in each execution of a pipeline, which has one salt: so would samples be.
+
+    From a target of 8,000 on, the 1-cluster of other records samples.
+    """
+    finder = planned("one_cluster", 1 << 20, Budget(epsilon, 1e-6)).rounds[0].finder
+    located = finder.ball[0]
+    assert (located.radius.sample.rate, located.region.sample.rate) == (1.0, 1.0)
+    assert all(draw.rate == 1.0 for draw in finder.draws())
+
+
 def test_one_cluster_is_refused_where_distances_do_not_fit():
     for size in (2**31 + 1, 2**62):
         with pytest.raises(ValueError, match=r"method is one_cluster: .* 2\^31 grid points"):

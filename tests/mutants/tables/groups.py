@@ -143,6 +143,14 @@ RECORDS = (
         Selection(("tests/core/sample_and_aggregate/test_aggregator.py",), "never_sampled"),
     ),
     Mutant(
+        4,
+        "core/interior_point/one_cluster_reduction.py",
+        "a second execution samples records of the same ranks",
+        "Practical(inner, bounded=True, samples=False)",
+        "Practical(inner, bounded=True)",
+        Selection(("tests/core/interior_point/test_one_cluster_reduction.py",), "never_sampled"),
+    ),
+    Mutant(
         12,
         "transforms/bound_groups.py",
         "a function sees a unit in all of its groups",
