@@ -92,7 +92,10 @@ class Question:
         except ValueError:
             found = math.nan
         if not math.isfinite(found):
-            raise JobError(f"--for {figure}={text}: give a number, such as --for {figure}=50.")
+            share = ""
+            if text.rstrip().endswith("%"):
+                share = " A plan reads no rows, so it knows no shares: guess of how many rows yours is."
+            raise JobError(f"--for {figure}={text}: give a number, such as --for {figure}=50.{share}")
         return found
 
 

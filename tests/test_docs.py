@@ -109,6 +109,14 @@ def test_a_path_with_braces_between_braces_is_found() -> None:
         yaml.safe_load(code)
 
 
+def script_of_schedules(name: str) -> str:
+    text = (ROOT / "docs" / "schedules.md").read_text()
+    (script,) = [
+        each for each in re.findall(r"^```bash\n(.*?)^```", text, re.M | re.S) if f"/{name} " in each
+    ]
+    return str(script)
+
+
 @pytest.mark.parametrize(
     ("codes", "ends", "tries"),
     [([0], 0, 1), ([1, 1, 0], 0, 3), ([2], 2, 1), ([1, 3], 3, 2), ([1] * 5, 1, 5), ([], 1, 0)],
@@ -118,9 +126,7 @@ def test_the_script_of_the_page_on_schedules_tries_what_may_succeed(
     tmp_path: Path, codes: list[int], ends: int, tries: int
 ) -> None:
     """With a `shoal` that ends with these exit codes; without one, the day has no _SUCCESS."""
-    ((script,),) = [
-        re.findall(r"^```bash\n(.*?)^```", (ROOT / "docs" / "schedules.md").read_text(), re.M | re.S)
-    ]
+    script = script_of_schedules("nightly.sh")
     shoal, calls = tmp_path / "shoal", tmp_path / "calls"
     shoal.write_text(f"""#!/bin/sh
 echo "$@" >> {calls}
@@ -145,6 +151,37 @@ exit $1
     assert bool(ran.stderr) == bool(ends), "cron mails what is on standard error"
     called = calls.read_text().splitlines() if calls.exists() else []
     assert called == ["run /srv/jobs/checkins.yaml --set run_id=checkins-2026-11-16"] * tries
+
+
+RESULT = {"outcome": "released", "result": {"lows": [1, 20], "highs": [2, 70]}}
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="the script asks jq")
+@pytest.mark.parametrize(
+    ("release", "runs", "says"),
+    [
+        (RESULT, 14, []),
+        (None, 14, ["there is no release"]),
+        (RESULT | {"result": {"lows": [1, 20], "highs": [2, 71]}}, 14, ["an interval is wider than 50"]),
+        (RESULT, 13, ["only 13 more runs fit into the ledger"]),
+        (RESULT, None, ["only null more runs fit into the ledger"]),
+    ],
+    ids=["well", "late", "wide", "dear", "unknown"],
+)
+def test_the_script_that_watches_says_what_is_wrong(
+    tmp_path: Path, release: object, runs: int | None, says: list[str]
+) -> None:
+    if release is not None:
+        (tmp_path / "checkins-2026-11-16").mkdir()
+        (tmp_path / "checkins-2026-11-16" / "release.json").write_text(json.dumps(release))
+    shoal = tmp_path / "shoal"
+    shoal.write_text(f"#!/bin/sh\necho '{json.dumps({'fits': {'runs': runs}})}'\n")
+    shoal.chmod(0o755)
+    script = script_of_schedules("watch.sh").replace("/opt/shoal/bin/shoal", str(shoal))
+    asked = ["bash", "-c", script.replace("/srv/releases", str(tmp_path)), "watch.sh", "2026-11-16"]
+    ran = subprocess.run(asked, check=False, capture_output=True, text=True, timeout=60)
+    assert ran.stderr.splitlines() == [f"checkins-2026-11-16: {each}" for each in says]
+    assert ran.returncode == bool(says)
 
 
 def test_the_jobs_of_the_page_on_schedules_read_the_folders_it_says() -> None:

@@ -1,4 +1,4 @@
-"""Read the key columns of groups: text, integers, booleans, dates, or times cut to a day, hour or month."""
+"""Read the key columns of groups: text, integers, booleans, dates, or times cut to an hour or longer."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +22,17 @@ _HOUR = 24
 _YEARS = np.array(["0001", "10000"], "datetime64[Y]")
 _ENDS = {unit: _YEARS.astype(f"datetime64[{code}]").astype(np.int64).tolist() for unit, code in UNITS.items()}
 """The first time that is a key, and the first one that is too late, in whole units since 1970."""
+
+_SHAPES: dict[Truncate, str] = {
+    "hour": "2013-01-31T23",
+    "day": "2013-01-31",
+    "week": "2013-01-28, a Monday",
+    "month": "2013-01",
+}
+"""Keys of each kind, as a message shows them."""
+
+_MONDAY = -3
+"""The first day of the week of 1970-01-01, in days since then. 0001-01-01 is a Monday, too."""
 
 _ESCAPED = np.array([code < 0x20 or code in b'"\\' for code in range(256)])
 """Which bytes JSON escapes."""
@@ -135,8 +146,8 @@ def check_keys(keys: GroupKeys, files: Sequence[File], schemas: Sequence[pa.Sche
                 raise InputError(f"{where}; group_by.truncate is for timestamps and dates, so {advice}.")
             if unit is None and pa.types.is_timestamp(kind):
                 raise InputError(
-                    f"{where}; give group_by.truncate with day, hour or month for it, since nearly every "
-                    "row may have a time of its own."
+                    f"{where}; give group_by.truncate with hour, day, week or month for it, since nearly "
+                    "every row may have a time of its own."
                 )
             if unit is None and not is_key(kind):
                 used = ""
@@ -178,8 +189,8 @@ def _kind_of_keys(kind: pa.DataType, unit: Truncate | None) -> tuple[Callable[[o
         return lambda value: type(value) is int and low <= value <= high, f"integers from {low} to {high}"
     if is_time(kind):
         cut = unit or "day"
-        shape = {"day": "2013-01-31", "hour": "2013-01-31T23", "month": "2013-01"}[cut]
-        return lambda value: isinstance(value, str) and _is_time_of(value, cut), f"text such as {shape}"
+        needed = f"text such as {_SHAPES[cut]}"
+        return lambda value: isinstance(value, str) and _is_time_of(value, cut), needed
     return lambda value: isinstance(value, str), "text"
 
 
@@ -187,7 +198,9 @@ def _is_time_of(text: str, unit: Truncate) -> bool:
     try:
         time = np.array(text, dtype=f"datetime64[{UNITS[unit]}]")
         first, last = _ENDS[unit]
-        return str(time) == text != "NaT" and first <= int(time.astype(np.int64)) < last
+        number = int(time.astype(np.int64))
+        begins = unit != "week" or (number - _MONDAY) % 7 == 0
+        return str(time) == text != "NaT" and first <= number < last and begins
     except (ValueError, TypeError):
         return False
 
@@ -339,4 +352,6 @@ def _times(column: pa.Array, unit: Truncate) -> Ints:
         return np.asarray(hours)
     if unit == "month":
         return days.view("datetime64[D]").astype("datetime64[M]").view(np.int64)
+    if unit == "week":  # the last one ends in the year 10000, whose days stay what they are: no keys
+        return np.where(days < _ENDS["day"][1], days - (days - _MONDAY) % 7, days)
     return np.asarray(days)

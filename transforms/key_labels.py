@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-Truncate = Literal["day", "hour", "month"]
-"""What a time is cut to."""
+Truncate = Literal["hour", "day", "week", "month"]
+"""What a time is cut to. A week is named by its first day, a Monday."""
 
 KeyValue = bool | int | str
 
-UNITS: dict[Truncate, str] = {"day": "D", "hour": "h", "month": "M"}
-"""numpy's units of time."""
+UNITS: dict[Truncate, str] = {"hour": "h", "day": "D", "week": "D", "month": "M"}
+"""numpy's units of time. Its own weeks begin on Thursdays, so a week is a day."""
 
 LONGEST = 256
 """Most bytes of a label. Rows with longer keys are left out, so that no key takes much memory."""

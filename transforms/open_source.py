@@ -148,6 +148,7 @@ def open_source(
             f"of the files."
         )
     if preparation:
+        preparation.check_zones(files, schemas)
         schemas = tuple(map(preparation.schema, files, schemas))
         if not preparation.may_keep(files):
             raise InputError(

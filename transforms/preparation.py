@@ -114,6 +114,29 @@ class Preparation:
             schema = schema.append(pa.field(name, kind))
         return schema
 
+    def check_zones(self, files: Sequence[File], schemas: Sequence[pa.Schema]) -> None:
+        """Check that timestamps that expressions see have a zone in all files or in none.
+
+        Those with one are read in UTC and others as they are written, so an hour of one file would be another
+        in the next.
+
+        Raises:
+            InputError: a column has a zone in some files alone.
+        """
+        for name, field in self.reads().items():
+            first: dict[bool, File] = {}
+            for file, schema in zip(files, schemas, strict=True):
+                for place in schema.get_all_field_indices(name):
+                    kind = schema.field(place).type
+                    if pa.types.is_timestamp(kind):
+                        first.setdefault(kind.tz is not None, file)
+            if len(first) > 1:
+                zoned, other = short(first[True].name), short(first[False].name)
+                raise InputError(
+                    f"{field}: {short(name)} has a zone in {zoned}, where it is read in UTC, but none in "
+                    f"{other}; it must have one in all files or in none."
+                )
+
     def may_keep(self, files: Sequence[File]) -> bool:
         """Return whether the folders of any file fulfil `where`, as far as it is about folders alone.
 

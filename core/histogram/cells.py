@@ -61,7 +61,8 @@ class Cells:
     def table(self, keys: Ints, counts: Ints) -> dict[str, NDArray[Any]]:
         """Return columns: number and bounds of each cell per axis, in data units, and its count.
 
-        On a wide grid the bounds are grid points: the first of the cell, and the first of the next cell.
+        On a wide grid, and on one of times, the bounds are grid points: the first of the cell, and the first
+        of the next cell. So cells of seven days begin at dates, and not at some second of a day.
         """
         columns: dict[str, NDArray[Any]] = {}
         places = np.unravel_index(keys, self.shape)
@@ -77,6 +78,8 @@ class Cells:
             columns[f"cell_{axis}"] = place
             for end, cell in (("lower", place), ("upper", place if single else place + 1)):
                 steps = cell if single else cell * extent / cells
+                if self.grid.times is not None:
+                    steps = cell if single else self._first(cell, axis)
                 ends = self.grid.lower[axis] + steps * self.grid.step
                 columns[f"{end}_{axis}"] = self.grid.with_decimals(ends, steps)
         return columns | {"count": counts}

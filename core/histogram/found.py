@@ -75,11 +75,10 @@ class Table:
         return self.cells.table(self.keys, self.counts)
 
     def column_marks(self, grid: Grid) -> Mapping[str, tuple[Mark, int]]:
-        """See `core.plan.Tabular.column_marks`. Ends of cells may lie between points."""
+        """See `core.plan.Tabular.column_marks`. Ends of cells of numbers may lie between points."""
+        points = grid.wide or grid.times is not None
         axes = enumerate(zip(grid.extents, self.cells.shape, strict=True))
-        of = [
-            (axis, grid.wide or cells == extent + 1 or extent % cells == 0) for axis, (extent, cells) in axes
-        ]
+        of = [(axis, points or cells == extent + 1 or extent % cells == 0) for axis, (extent, cells) in axes]
         return {
             f"{end}_{axis}": (Mark.POSITION if whole else Mark.BETWEEN, axis)
             for axis, whole in of

@@ -249,6 +249,7 @@ def compare(one: Side, other: Side) -> dict[str, Any]:
         "larger": sum(change.larger is True for change in changes),
         "drawn_anew": one.drawn or other.drawn,
         "sampled": one.sampled,
+        "without_variance": _without_variance(one.figures, other.figures),
         "alike": alike,
     }
 
@@ -305,6 +306,12 @@ def _named(figures: Mapping[str, Sequence[Estimate]]) -> dict[str, Estimate]:
         for question, its in figures.items()
         for each in its
     }
+
+
+def _without_variance(*sides: Mapping[str, Sequence[Estimate]]) -> list[str]:
+    """Return the figures of which some side's error would be smaller with a released variance."""
+    named = [_named(side) for side in sides]
+    return [name for name in named[0] if any(name in side and side[name].widest for side in named)]
 
 
 def _change(name: str, a: Estimate, b: Estimate, figures: int) -> Change:

@@ -32,6 +32,7 @@ class Estimate:
         counts: whether it counts records.
         moment: of a count, a sum, a mean or a variance: which measure it is, and the number of its column.
         group: the key of its group; None where it is of all records.
+        widest: whether its error takes a variance to be as large as bounds allow, since none was released.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Estimate:
     counts: bool = False
     moment: tuple[str, int] | None = None
     group: str | None = None
+    widest: bool = False
 
     @property
     def label(self) -> str:
@@ -161,7 +163,9 @@ def _sampled(
         reach = max(ends[1] - low, high - ends[0]) ** 2
         v = min(v, reach / 2)  # where the product is largest
         added = v * (reach - v) / (n - more)
-    return replace(figure.alone, error=math.hypot(figure.error, math.sqrt(most * shared * max(0.0, added))))
+    error = math.hypot(figure.error, math.sqrt(most * shared * max(0.0, added)))
+    two = domain.get("step", 0.0) >= high - low  # of two values the mean tells the variance
+    return replace(figure.alone, error=error, widest=variance is None and not two)
 
 
 def _number(figure: Estimate) -> tuple[float, float]:

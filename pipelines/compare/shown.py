@@ -22,6 +22,10 @@ _SAMPLES = (
     "If both were independent samples of people with the same figures none would, except with a probability "
     "of about 5%. This holds where it was not chosen by a look at their figures what is compared."
 )
+_WIDEST = (
+    " For {} no variance was released, so it is taken to be as large as the bounds allow: with `variance` "
+    "among the measures the limit would mostly be far smaller."
+)
 _KEPT = (
     " The figures are those of the rows that count of each unit, which may be a smaller part of one group "
     "than of the other."
@@ -85,6 +89,9 @@ def _verdict(found: Mapping[str, Any]) -> str:
     alone = [f"{found[f'only_{side}']:,} only in {side.upper()}" for side in "ab" if found[f"only_{side}"]]
     more = f" Figures {' and '.join(alone)} are not compared." if alone else ""
     drawn = " Each run draws anew which rows of a unit count: counts allow for it, of others it is not known."
+    near = [each["name"] for each in found["answers"] if each["larger"] is False]
+    wide = [name for name in near if name in found["without_variance"]]
+    widest = _WIDEST.format(", ".join(wide[:3]) + (", ..." if len(wide) > 3 else "")) if wide else ""
     groups = found.get("groups", [""])
     verb = "changed" if len(set(groups)) == 1 and not found["sampled"] else "differ"
     explain = "noise and sampling explain" if found["sampled"] else "noise explains"
@@ -93,9 +100,9 @@ def _verdict(found: Mapping[str, Any]) -> str:
         changed += f" Of {len(found['answers']) - known:,} more it is not known."
     if not found["alike"]:
         other = "But the jobs ask for different things, so figures of the same rows may differ, too."
-        return f"{changed} {other}{more}"
+        return f"{changed} {other}{widest}{more}"
     if found["sampled"]:
-        return f"{changed} {_SAMPLES}{more}"
+        return f"{changed} {_SAMPLES}{widest}{more}"
     if len(set(groups)) == 2:
         kept = _KEPT if found["drawn_anew"] else ""
         return f"{changed} {_EQUAL_GROUPS}{kept}{more}"

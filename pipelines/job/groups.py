@@ -87,8 +87,8 @@ class GroupBy(JobPart):
     )
     truncate: dict[str, Truncate] = Field(
         default={},
-        description="For key columns with timestamps (in UTC) or dates: day, hour or month. Keys are then "
-        "2013-01-31, 2013-01-31T23 or 2013-01.",
+        description="For key columns with timestamps (in UTC) or dates: hour, day, week or month. Keys are "
+        "then 2013-01-31T23, 2013-01-31, 2013-01-28 (the Monday of a week) or 2013-01.",
     )
 
     @model_validator(mode="after")

@@ -62,6 +62,11 @@ def absolute(path: str) -> str:
             f"A path has a : or an @ right after {scheme}, which no bucket has. If these are credentials, "
             "logs would show them: give them in the environment."
         )
+    if scheme not in EXTRAS and scheme != LOCAL and "@" in rest.partition("/")[0]:
+        raise JobError(
+            f"A path begins with {scheme}, which is not supported, and has an @ behind it, so it may have "
+            f"credentials and is not shown: give a local path or {KNOWN}."
+        )
     if scheme != LOCAL or not path:
         return path
     expanded = os.path.expanduser(path)

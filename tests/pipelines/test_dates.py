@@ -3,7 +3,7 @@
 import json
 import pickle
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +165,12 @@ def test_tables_have_the_types_of_dates(data: Path, tmp_path: Path) -> None:
     days = pq.read_table(folder / TABLE)
     assert days.schema.field("lower_0").type == pa.date32()
     assert days["lower_0"][1].as_py() == days["upper_0"][0].as_py() == date(2013, 1, 8)
+    weeks = {"lower": ["2013-01-07"], "upper": ["2013-12-29"], "step": "1 day"}  # Monday to Sunday: 356 steps
+    _, folder = run(job(data, tmp_path, domain=weeks, task="histogram", params={"cells": 51}))
+    days = pq.read_table(folder / TABLE)
+    first = [date(2013, 1, 7) + timedelta(weeks=week) for week in range(51)]
+    assert days["lower_0"].to_pylist() == first
+    assert days["upper_0"].to_pylist() == [*first[1:], date(2013, 12, 29)]
     measures = {"measures": ["count", "mean", "variance", {"quantiles": [0.5]}]}
     by = {"columns": ["city"], "keys": ["a", "b"]}
     of = {"task": "statistics", "params": measures, "group_by": by}

@@ -315,7 +315,11 @@ WRONG = [
     (by([], "private"), "group_by.columns is []: give at least one column, each once"),
     (by(["city", "city"], "private"), "each once"),
     (by(["x"], "private"), "group_by.columns: x is double in part.parquet; keys are text"),
-    (by(["when"], "private"), "give group_by.truncate with day, hour or month"),
+    (by(["when"], "private"), "give group_by.truncate with hour, day, week or month"),
+    (
+        by(["when"], ["2013-01-31"], truncate={"when": "week"}),
+        "which is timestamp[ms] in the files; its keys are text such as 2013-01-28, a Monday.",
+    ),
     (by(["nowhere"], "private"), "group_by.columns: nowhere is missing from part.parquet"),
     (by(["city"], "private", truncate={"city": "day"}), "group_by.truncate is for timestamps and dates"),
     (by(["city"], "private", truncate={"day": "day"}), "group_by.truncate has day"),

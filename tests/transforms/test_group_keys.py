@@ -92,6 +92,11 @@ def test_times_are_cut_in_utc(seconds, unit):
             None if s is None else [(start + datetime.timedelta(seconds=s)).strftime(form)] for s in seconds
         ]
         assert keys_of(batch, ["t"], {"t": cut}) == wanted
+    found = keys_of(batch, ["t"], {"t": "week"})
+    for s, key in zip(seconds, found, strict=True):
+        if s is not None:
+            day = (start + datetime.timedelta(seconds=s)).date()
+            assert key == [(day - datetime.timedelta(days=day.weekday())).isoformat()]
 
 
 def test_dates_and_extreme_times_are_no_error():
@@ -101,7 +106,7 @@ def test_dates_and_extreme_times_are_no_error():
     ends = pa.array([-(2**63), 2**63 - 1, 0], pa.int64())
     for unit in ("s", "ms", "us", "ns"):
         batch = pa.record_batch({"t": ends.view(pa.timestamp(unit))})
-        for cut in ("day", "hour", "month"):
+        for cut in ("hour", "day", "month"):
             found = keys_of(batch, ["t"], {"t": cut})
             assert found[2][0].startswith("1970-01")  # of others see test_keys_of_time
 

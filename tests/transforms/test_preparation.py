@@ -100,6 +100,24 @@ def test_a_condition_that_is_null_leaves_a_row_out(tmp_path: Path) -> None:
     assert records(source).points.ravel().tolist() == [2]
 
 
+def test_times_of_expressions_have_a_zone_in_all_files_or_in_none(tmp_path: Path) -> None:
+    """Otherwise an hour of some rows would be in UTC, and of others as it is written."""
+    times = np.arange(3) * 3_600_000_000
+    for name, kind in (
+        ("a", pa.timestamp("us")),
+        ("b", pa.timestamp("ms")),
+        ("c", pa.timestamp("us", "UTC")),
+    ):
+        unit = 1 if kind.unit == "us" else 1000
+        pq.write_table(pa.table({"time": pa.array(times // unit).cast(kind)}), tmp_path / f"{name}.parquet")
+    hours = preparation(None, hour="hour(time)")
+    for made in (hours, preparation("hour(time) < 2", hour="minute(time)")):
+        with pytest.raises(InputError, match=r"time has a zone in c\.parquet, .* but none in a\.parquet; it"):
+            open_source(str(tmp_path), ["hour"], preparation=made)
+    (tmp_path / "c.parquet").unlink()
+    assert len(records(open_source(str(tmp_path), ["hour"], preparation=hours)).points) == 6
+
+
 def test_only_the_columns_that_are_needed_are_read(rows, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, _ = rows
     seen = []

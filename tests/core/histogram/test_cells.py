@@ -7,6 +7,7 @@ import pytest
 
 from core.domain import Grid
 from core.histogram.cells import Cells, shape_of
+from core.times import Times
 
 
 def test_cells_hold_what_they_say():
@@ -49,3 +50,16 @@ def test_cells_of_the_widest_axis_are_exact(cells):
     assert table["upper_0"].tolist() == [low + first for first in firsts[1]]
     if cells == 3:
         assert [int(cut) for cut in whole.cuts[0]] == [-(-i * extent // 3) for i in (1, 2)]
+
+
+@pytest.mark.parametrize("cells", [1, 5, 9, 62, 63])
+def test_cells_of_times_end_at_points_of_the_grid(cells):
+    times = Times.of(("2009-02-02",), ("2009-04-05",), "1 day")
+    whole = Cells(Grid((0.0,), (62.0,), 1.0, times=times), (cells,))
+    keys = whole.keys(np.arange(63)[:, None])
+    firsts = [int(np.flatnonzero(keys == key)[0]) for key in range(cells)]
+    table = whole.table(np.arange(cells), np.zeros(cells))
+    assert table["lower_0"].tolist() == firsts
+    assert table["upper_0"].tolist() == (firsts if cells == 63 else [*firsts[1:], 62])
+    if cells == 9:
+        assert firsts == list(range(0, 63, 7))

@@ -206,4 +206,12 @@ RECORDS = (
         "(all_times <= last)",
         _TIMES,
     ),
+    Mutant(
+        12,
+        "transforms/group_keys.py",
+        "a week begins on a Thursday, as those of numpy do",
+        "days - (days - _MONDAY) % 7",
+        "days - days % 7",
+        _TIMES,
+    ),
 )

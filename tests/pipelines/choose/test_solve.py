@@ -256,6 +256,10 @@ WRONG = {
         ["--solve", EPSILON, "--for", "rank_error=few"],
         "give a number, such as --for rank_error=50",
     ),
+    "a share": (
+        ["--solve", EPSILON, "--for", "rank_error=1%"],
+        "such as --for rank_error=50. A plan reads no rows, so it knows no shares",
+    ),
     "another promise": (
         ["--solve", EPSILON, "--for", "rank_eror=3"],
         "'rank_eror' is no promise of median (did you mean rank_error?): its promises are",

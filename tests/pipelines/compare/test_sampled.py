@@ -199,6 +199,24 @@ def test_the_command(bench, refused) -> None:
     )
 
 
+def test_a_variance_that_is_missing_is_asked_for(bench) -> None:
+    """Of a mean that is not beyond a limit, and not of a column of zeros and ones, whose mean tells it."""
+    rows = people(np.random.default_rng(1))
+    said = {}
+    for name, measures, step in (
+        ("all", ["count", "mean", "variance"], 1),
+        ("mean", ["count", "mean"], 1),
+        ("two", ["count", "mean"], 100),
+    ):
+        domain = {"lower": [0], "upper": [100], "step": step}
+        output = str(bench.folder / name)
+        shoal.run(asked(output, {"params": {"measures": measures}, "domain": domain}), rows)
+        said[name] = " ".join(bench.shoal("diff", output, "--groups", "a", "b", "--sampled").stdout.split())
+    assert "For mean no variance was released" in said["mean"]
+    assert "no variance was released" not in said["all"]
+    assert "no variance was released" not in said["two"]
+
+
 def test_samples_of_other_domains_are_no_alike_ones(bench) -> None:
     rows = people(np.random.default_rng(1))
     for upper in (100, 20):
