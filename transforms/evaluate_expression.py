@@ -34,6 +34,7 @@ from transforms.expression_values import (
     without_zone,
 )
 from transforms.parse_expression import Column, Comparison, ExpressionError, Literal, Node, columns_of
+from transforms.parse_texts import parse_texts
 
 _WIDE = pa.decimal256(20, 0)
 """A type in which sums and products of two whole numbers are exact."""
@@ -100,7 +101,10 @@ def _of_rows(value: Value, rows: int) -> pa.Array:
 
 def _check(function: str, kinds: Sequence[pa.DataType], what: str, *values: Value) -> None:
     if not all(value.type in kinds for value in values):
-        raise ExpressionError(f"{function} takes {what}, but here it has {named(*values)}")
+        read = [name for name, kind in _READ_AS.items() if kind in kinds and name != function]
+        text = any(value.type == TEXT and isinstance(value, pa.Array) for value in values)
+        advice = f": read the text by {' or '.join(f'{name}(...)' for name in read)}" if text and read else ""
+        raise ExpressionError(f"{function} takes {what}, but here it has {named(*values)}{advice}")
 
 
 def _numbers(function: str, *values: Value) -> None:
@@ -215,13 +219,42 @@ def _field(function: str, value: Value) -> Value:
     return _PARTS[function](value)
 
 
-def _date(function: str, value: pa.Array) -> pa.Array:
-    _check(function, TIMES, "a date or a timestamp", value)
+def _date(function: str, value: Value) -> Value:
+    if value.type == TEXT:
+        return _of_text(function, value)
+    _check(function, TIMES, "a date, a timestamp or text", value)
     if value.type == DATE:
         return value
+    if isinstance(value, pa.Scalar):
+        return _date(function, _of_rows(value, 1))[0]
     held = np.array(pc.is_valid(value))
     days = pc.fill_null(pc.cast(value, INTEGER), 0).to_numpy(zero_copy_only=False) // _DAY
     return pa.array(days.astype(np.int32), DATE, mask=~held)
+
+
+def _number(function: str, value: Value) -> Value:
+    if value.type == TEXT:
+        return _of_text(function, value)
+    _check(function, NUMBERS, "a number or text", value)
+    return as_floats(value)
+
+
+def _timestamp(function: str, value: Value) -> Value:
+    if value.type == TEXT:
+        return _of_text(function, value)
+    _check(function, (TIME,), "a timestamp or text", value)
+    return value
+
+
+def _of_text(function: str, value: Value) -> Value:
+    """Read text; see `transforms.parse_texts`. What a job writes itself must be readable."""
+    texts = pc.cast(_of_rows(value, 1), pa.binary())
+    found = parse_texts(texts, _READ_AS[function])
+    if not isinstance(value, pa.Scalar):
+        return found
+    if value.is_valid and not found[0].is_valid:
+        raise ExpressionError(f"{function} cannot read '{value.as_py()}'")
+    return found[0]
 
 
 def _days(function: str, value: Value) -> Value:
@@ -322,7 +355,10 @@ _MATCHES: dict[str, Any] = {
     "ends_with": pc.ends_with,
     "contains": pc.match_substring,
 }
-_NUMPY = frozenset({"//", "%", "date", "lower", "upper"})
+_READ_AS: dict[str, pa.DataType] = {"number": NUMBER, "date": DATE, "timestamp": TIME}
+"""What functions read text as."""
+
+_NUMPY = frozenset({"//", "%", "lower", "upper"})
 """Functions that take one value for each row, also where all rows share it."""
 
 _ALIKE = frozenset({"min", "max", "coalesce", "if"})
@@ -343,6 +379,8 @@ _APPLY: dict[str, Callable[..., Value]] = {
     "negative": _negative,
     "abs": _abs,
     "date": _date,
+    "number": _number,
+    "timestamp": _timestamp,
     "days": _days,
     "seconds": _seconds,
     "length": _length,

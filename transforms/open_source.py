@@ -27,7 +27,7 @@ from transforms.missing_column import not_once
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_formats import READINGS
 from transforms.row_order import is_ordering
-from transforms.text_as_times import convert_text
+from transforms.text_as_times import convert_text, is_text
 
 _NUMERIC = "used columns must be integers, floats, decimals or booleans"
 _TIMES = (
@@ -289,7 +289,8 @@ def check_columns(
         where = f"input.{field}: {short(column)} is {_type_name(kind)} in {short(file.name)}"
         if field == "columns" and not _is_numeric(kind) and not is_time(kind):
             if times is None or times.lower[columns.index(column)] is None:
-                raise InputError(f"{where}; {_NUMERIC}.")
+                advice = ", or text that number(...) reads in input.derive" if is_text(kind) else ""
+                raise InputError(f"{where}; {_NUMERIC}{advice}.")
             raise InputError(_other(where, file, column, kind, times))
         if field == "unit" and unit_kind(kind) is None:
             raise InputError(f"{where}; {_UNITS}.")

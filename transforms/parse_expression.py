@@ -19,7 +19,7 @@ _LEAST_INTEGER, _MOST_INTEGER = -(2**63), 2**64 - 1
 
 FUNCTIONS = {
     **dict.fromkeys(("year", "month", "day", "hour", "minute", "weekday", "date", "days", "seconds"), (1, 1)),
-    **dict.fromkeys(("lower", "upper", "length"), (1, 1)),
+    **dict.fromkeys(("lower", "upper", "length", "number", "timestamp"), (1, 1)),
     **dict.fromkeys(("starts_with", "ends_with", "contains"), (2, 2)),
     **dict.fromkeys(("abs", "round", "floor", "ceil", "sqrt", "log", "exp", "is_null"), (1, 1)),
     **dict.fromkeys(("min", "max", "coalesce"), (2, 20)),

@@ -29,4 +29,9 @@ def convert_text(file: File, column: str, kind: pa.DataType, times: str) -> str:
         return f"give it the type {'date' if times == _DATES else 'timestamp'} in input.types"
     converted = f"pandas.to_datetime(frame[{column!r}]{', utc=True' if times == _ZONED else ''})"
     converted += ".astype('date32[day][pyarrow]')" if times == _DATES else ""
-    return f"convert the text first, such as by {converted}"
+    return f"convert the text first, such as by {converted}{'' if times == _ZONED else _derived(times)}"
+
+
+def _derived(times: str) -> str:
+    """Return the function that reads the text where a job may derive columns."""
+    return f", or read it by {'date' if times == _DATES else 'timestamp'}(...) in input.derive"

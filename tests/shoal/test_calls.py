@@ -286,13 +286,17 @@ def test_dates_as_text_are_converted_as_the_error_says() -> None:
         shoal.run(job, text)
     told, advice = str(caught.value).split("; convert the text first, such as by ")
     assert told.startswith("input.columns: day is ") and told.endswith("in data, but domain has dates")
-    dates = eval(advice.removesuffix("."), {"pandas": pandas, "frame": frame})
+    advice, derived = advice.removesuffix(".").split(", or read it by ")
+    dates = eval(advice, {"pandas": pandas, "frame": frame})
     assert shoal.run(job, frame.assign(day=dates)).result["value"] in ("2026-03-01", "2026-03-02")
+    assert derived == "date(...) in input.derive"
+    read = {**job, "input": {"columns": ["read"], "derive": {"read": "date(day)"}}}
+    assert shoal.run(read, text).result["value"] in ("2026-03-01", "2026-03-02")
     with pytest.raises(shoal.ShoalError) as caught:
         shoal.run(BY_MONTH, text)
     told, advice = str(caught.value).split(", so convert the text first, such as by ")
     assert told.endswith("in data; group_by.truncate is for timestamps and dates")
-    times = eval(advice.removesuffix("."), {"pandas": pandas, "frame": frame})
+    times = eval(advice.split(", or read it by ")[0], {"pandas": pandas, "frame": frame})
     (month,) = shoal.run(BY_MONTH, frame.assign(day=times)).table.column("day").to_pylist()
     assert (month.year, month.month) == (2026, 3)
 

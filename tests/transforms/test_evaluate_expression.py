@@ -433,6 +433,56 @@ def test_a_text_beside_a_column_with_a_zone_may_have_one(kind: pa.DataType) -> N
     assert evaluate(parse_expression("t"), lambda _: with_zone(column_values("t", t), t.type), 3).type == TIME
 
 
+READ = {
+    "number(t)": {"1": 1.0, " -2.5 ": -2.5, "7e2": 700.0, "+3": 3.0, "-0": -0.0, "9" * 20: 1e20},
+    "date(t)": {"2026-01-31": datetime.date(2026, 1, 31), "\t0001-01-01": datetime.date(1, 1, 1)},
+    "timestamp(t)": {
+        "2026-01-31": datetime.datetime(2026, 1, 31),
+        "2026-01-31 06:30": datetime.datetime(2026, 1, 31, 6, 30),
+        "2026-01-31T06:30:00.1234567+01:00": datetime.datetime(2026, 1, 31, 5, 30, 0, 123456),
+        "9999-12-31T23:59:59.999999Z": datetime.datetime(9999, 12, 31, 23, 59, 59, 999999),
+    },
+}
+UNREAD = {
+    "number(t)": ["", "1,5", "nan", "inf", "1e400", "0x1", "1 2", "eins", "\u0661", "1_000"],
+    "date(t)": ["", "2026-02-30", "2026-01-31T06:00", "31.01.2026", "2026-1-31", "0000-01-01", "20260131"],
+    "timestamp(t)": ["", "2026-01-31T24:00", "2026-02-29", "06:30", "2026-01-31T06:30:00+25:00"],
+}
+
+
+@pytest.mark.parametrize("text", READ)
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), None])
+def test_text_is_read_row_by_row(text: str, kind: pa.DataType | None) -> None:
+    """A text that cannot be read is null, and so are none of those beside it."""
+    known, strange = READ[text], UNREAD[text]
+    pairs = [*known.items(), *((each, None) for each in (*strange, None))]
+    texts = pa.array([each for each, _ in pairs], kind or pa.string())
+    held = texts.dictionary_encode() if kind is None else texts
+    got = run(text, t=held)
+    assert all(map(alike, got, [value for _, value in pairs])), got
+    for each, value in pairs:
+        assert alike(run(text, t=pa.array([each], pa.string()))[0], value)
+
+
+def test_text_that_is_not_utf_8_is_no_number_and_no_date() -> None:
+    broken = pa.array([b"\xff1", b"1", b"2026-01-31", b"2026-01-31\xe9"], pa.binary()).view(pa.string())
+    assert run("number(t)", t=broken) == [None, 1.0, None, None]
+    assert run("date(t)", t=broken) == [None, None, datetime.date(2026, 1, 31), None]
+
+
+def test_numbers_and_times_are_read_as_they_are() -> None:
+    """So a column may be text in some files and numbers or times in others."""
+    assert run("number(x)", x=pa.array([1, 2**53 + 1, None])) == [1.0, 2.0**53, None]
+    assert run("number(u)", u=pa.array([2**64 - 1], pa.uint64())) == [2.0**64]
+    day, time = datetime.date(2026, 1, 31), datetime.datetime(2026, 1, 31, 6)
+    assert run("date(d)", d=pa.array([day, None])) == [day, None]
+    assert run("timestamp(w)", w=pa.array([time, None], pa.timestamp("us"))) == [time, None]
+    beside = run(
+        "if(x > number('1'), date('2026-01-31'), date(timestamp('2026-02-01 10:00')))", x=pa.array([1, 2])
+    )
+    assert beside == [datetime.date(2026, 2, 1), day]
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -495,7 +545,15 @@ def test_whole_numbers_are_exact_beyond_float64() -> None:
         ("w > d", "takes values of one kind, but here it has a timestamp and a date"),
         ("hour(d)", "hour takes a timestamp"),
         ("year('2013-01-01') > x", "year takes a date or a timestamp"),
-        ("date(t)", "date takes a date or a timestamp"),
+        ("date(x)", "date takes a date, a timestamp or text, but here it has a number"),
+        ("timestamp(d)", "timestamp takes a timestamp or text, but here it has a date"),
+        ("number(b)", "number takes a number or text, but here it has true or false"),
+        ("days(t)", "days takes a date, but here it has text: read the text by date(...)"),
+        ("hour(t)", "hour takes a timestamp, but here it has text: read the text by timestamp(...)"),
+        ("month(t)", "has text: read the text by date(...) or timestamp(...)"),
+        ("d > date('2026-02-30')", "date cannot read '2026-02-30'"),
+        ("x > number('1,5')", "number cannot read '1,5'"),
+        ("w > timestamp('noon')", "timestamp cannot read 'noon'"),
         ("seconds(d)", "seconds takes a timestamp"),
         ("days(w)", "days takes a date"),
         ("lower(x)", "lower takes text"),

@@ -186,6 +186,7 @@ def test_a_column_that_is_not_numeric_is_refused(tmp_path: Path, value: object, 
         "; make a number of it in input.derive, such as days(day) or seconds(time), or, if the job has a "
         "domain, write its bounds as dates or timestamps"
     ) * (kind in TIMES)
+    hint += ", or text that number(...) reads in input.derive" * (kind == "string")
     assert message.endswith(
         f"in a.parquet; used columns must be integers, floats, decimals or booleans{hint}."
     )
