@@ -3,6 +3,7 @@ from tests.mutants.tables import (
     admitted,
     batches,
     bounds,
+    choices,
     choosing,
     clusters,
     columns,
@@ -122,5 +123,7 @@ MUTANTS = (
     *core_left.MARKS,
     *core_left.WRAPPED,
     *core_left.CASES,
+    *choices.POLICIES,
+    *choices.COUNTS,
 )
 """Every wrong version."""
