@@ -125,5 +125,12 @@ MUTANTS = (
     *core_left.CASES,
     *choices.POLICIES,
     *choices.COUNTS,
+    *choices.ERRORS,
+    *choices.DESCRIBED,
+    *choices.FIRST_JOBS,
+    *choices.NEEDS,
+    *choices.SOLVED,
+    *choices.READ,
+    *choices.CURVES,
 )
 """Every wrong version."""

@@ -9,6 +9,25 @@ _TAKEN = Selection(_POLICIES, only="up_to_its_ends")
 _REACH = Selection(_POLICIES, only="test_reach")
 _KNOWN = ("tests/core/histogram/test_constraints.py",)
 _TOTAL = Selection(_KNOWN, only="of_all_records")
+_DENSE, _CELLS = "core/histogram/dense.py", ("tests/core/histogram/test_task.py",)
+_DESCRIBED, _OF_DESCRIBED = "pipelines/describe/columns.py", ("tests/pipelines/describe/test_columns.py",)
+_BUDGET = Selection(_OF_DESCRIBED, only="all_of_the_budget")
+_TEXTS = Selection(_OF_DESCRIBED, only="of_any_size")
+_NAMES = Selection(_OF_DESCRIBED, only="name_of_its_numbers")
+_FIRST, _OF_FIRST = "pipelines/choose/first_job.py", ("tests/pipelines/choose/test_first_job.py",)
+_AXIS = Selection(_OF_FIRST, only="of_an_axis")
+_LISTED = Selection(_OF_FIRST, only="up_to_a_hundred")
+_SHOWN = Selection(_OF_FIRST, only="no_others")
+_FILLED = Selection(_OF_FIRST, only="can_be_planned and csv-median")
+_NEEDS, _OF_NEEDS = "pipelines/needs.py", ("tests/pipelines/test_needs.py",)
+_WAITING = Selection(_OF_NEEDS, only="wait_for_those", tasks="median")
+_WORST = Selection(_OF_NEEDS, only="the_worst_is_told", tasks="median")
+_READ, _OF_READ = "pipelines/describe/shown.py", ("tests/pipelines/describe/test_shown.py",)
+_KNOWN_AT_END = Selection(_OF_READ, only="known_also_at_an_end")
+_CURVES, _SWEEPS = "pipelines/choose/curves.py", "tests/pipelines/choose/test_sweep.py"
+_LINE = Selection((_SWEEPS,), only="a_line_shows")
+_EDGE = Selection(("tests/pipelines/choose/test_curves.py",), only="at_the_edge")
+_SOLVE, _OF_SOLVE = "pipelines/choose/solve.py", ("tests/pipelines/choose/test_solve.py",)
 
 POLICIES = (
     Mutant(
@@ -119,5 +138,402 @@ COUNTS = (
         "np.argsort(down - values,",
         "np.argsort(values - down,",
         Selection(_KNOWN, only="a_record_too_few"),
+    ),
+)
+
+ERRORS = (
+    Mutant(
+        12,
+        _DENSE,
+        "an error is promised of cells whose known counts overlap",
+        "2 * self.error + 1 if self.consistency.disjoint else None",
+        "2 * self.error + 1",
+        Selection(_CELLS, only="overlap_no_error"),
+    ),
+    Mutant(
+        12,
+        _DENSE,
+        "an error that is rare is said to be reached",
+        "_REACHED if self.consistency is None else _CONSISTENT",
+        "_REACHED",
+        Selection(_CELLS, only="known_counts_are_kept"),
+    ),
+)
+
+DESCRIBED = (
+    Mutant(
+        12,
+        _DESCRIBED,
+        "quantiles of a column pay for checks",
+        '"params": params, "checks": 0}',
+        '"params": params}',
+        _BUDGET,
+    ),
+    Mutant(
+        12,
+        _DESCRIBED,
+        "values of a column pay for checks",
+        '"group_by": groups, **bounds, "checks": 0}',
+        '"group_by": groups, **bounds}',
+        _BUDGET,
+    ),
+    Mutant(
+        12,
+        _DESCRIBED,
+        "nulls of columns pay for checks",
+        '"params": {"measures": ["count", "mean"]},\n        "checks": 0,',
+        '"params": {"measures": ["count", "mean"]},',
+        _BUDGET,
+    ),
+    Mutant(
+        12,
+        _DESCRIBED,
+        "shares of nulls have the noise of numbers up to 2",
+        '"upper": [1] * len(nulls), "step": 1}',
+        '"upper": [2] * len(nulls), "step": 1}',
+        _BUDGET,
+    ),
+    Mutant(
+        12,
+        _DESCRIBED,
+        "texts have ten times the budget of numbers",
+        '"domain": domain, "params": params}\n    return {**counted',
+        '"domain": domain, "params": params, "share": 10}\n    return {**counted',
+        _BUDGET,
+    ),
+    Mutant(
+        12,
+        _DESCRIBED,
+        "the folder of the release is not the one that is given",
+        'output = job.pop("output", "releases/{run_id}")',
+        'output = job.pop("output", "") and "releases/{run_id}"',
+        _TEXTS,
+    ),
+    Mutant(
+        12,
+        _DESCRIBED,
+        "long texts are not described",
+        " or pa.types.is_large_string(kind)",
+        "",
+        _TEXTS,
+    ),
+    Mutant(
+        12,
+        _DESCRIBED,
+        "decimal numbers are not described",
+        " or pa.types.is_decimal(kind)",
+        "",
+        Selection(_OF_DESCRIBED, only="of_its_type"),
+    ),
+    Mutant(
+        12,
+        _DESCRIBED,
+        "a text with the name of a second count is described",
+        "(_[0-9]+)?(_error|_low|_high)?",
+        "(_error|_low|_high)?",
+        _NAMES,
+    ),
+    Mutant(
+        12,
+        _DESCRIBED,
+        "a text with the name of an end is described",
+        "(_[0-9]+)?(_error|_low|_high)?",
+        "(_[0-9]+)?(_error)?",
+        _NAMES,
+    ),
+    Mutant(
+        12,
+        _DESCRIBED,
+        "a column of parts may be in the file already",
+        "for name in (*derived, *nulls) if",
+        "for name in nulls if",
+        Selection(_OF_DESCRIBED, only="bad_input"),
+    ),
+)
+
+FIRST_JOBS = (
+    Mutant(
+        12,
+        _FIRST,
+        "times have bounds of a zone",
+        "return _TIMES if kind.tz is None else _ZONED",
+        "return _ZONED",
+        _AXIS,
+    ),
+    Mutant(
+        12,
+        _FIRST,
+        "times of a zone have bounds without one",
+        "return _TIMES if kind.tz is None else _ZONED",
+        "return _TIMES",
+        _AXIS,
+    ),
+    Mutant(
+        12,
+        _FIRST,
+        "times are no axes",
+        "for bounds in (_NUMBERS, _DATES, _TIMES, _ZONED):",
+        "for bounds in (_NUMBERS, _DATES):",
+        _AXIS,
+    ),
+    Mutant(
+        12,
+        _FIRST,
+        "decimal numbers are no axes",
+        " or pa.types.is_decimal(kind)",
+        "",
+        _AXIS,
+    ),
+    Mutant(
+        12,
+        _FIRST,
+        "dates are ids of nodes",
+        "if axes and (times or bounds is None):",
+        "if axes:",
+        _AXIS,
+    ),
+    Mutant(
+        12,
+        _FIRST,
+        "all columns of a wide file are listed",
+        "others[:_MOST]",
+        "others",
+        _LISTED,
+    ),
+    Mutant(
+        12,
+        _FIRST,
+        "more columns are said to be left out",
+        "len(others) - _MOST} more",
+        "len(others)} more",
+        _LISTED,
+    ),
+    Mutant(
+        12,
+        _FIRST,
+        "a file without axes has other columns",
+        '"The other columns" if axes else "The columns"',
+        '"The other columns"',
+        _LISTED,
+    ),
+    Mutant(
+        12,
+        _FIRST,
+        "a graph is said to have units",
+        'if key.name in ("input.unit", "input.keep") and not task.keeps:',
+        "if False:",
+        _SHOWN,
+    ),
+    Mutant(
+        12,
+        _FIRST,
+        "a condition on rows is not shown",
+        '"input.keep", "input.where", ',
+        '"input.keep", ',
+        _SHOWN,
+    ),
+    Mutant(
+        12,
+        _FIRST,
+        "keys that may be left out are set",
+        'yield f"{indent}# {name}:{default}"',
+        'yield f"{indent}{name}:{default}"',
+        _SHOWN,
+    ),
+    Mutant(
+        12,
+        _FIRST,
+        "the file is to be filled in",
+        'found if path is None else {**found, ("input", "path"): path}',
+        "found",
+        _FILLED,
+    ),
+    Mutant(
+        12,
+        _FIRST,
+        "ten times the budget is suggested",
+        '("privacy", "epsilon"): 1.0',
+        '("privacy", "epsilon"): 10.0',
+        _FILLED,
+    ),
+)
+
+NEEDS = (
+    Mutant(
+        12,
+        _NEEDS,
+        "counts of all questions are at work at once",
+        "most = max(each.bytes for each in held)",
+        "most = sum(each.bytes for each in held)",
+        _WAITING,
+    ),
+    Mutant(
+        12,
+        _NEEDS,
+        "counts that wait take nothing",
+        "waiting = _WAITING * (sum(each.bytes for each in held) - most)",
+        "waiting = 0",
+        _WAITING,
+    ),
+    Mutant(
+        12,
+        _NEEDS,
+        "counts that wait take as much as those at work",
+        "waiting = _WAITING * (",
+        "waiting = (",
+        _WAITING,
+    ),
+    Mutant(
+        12,
+        _NEEDS,
+        "the fewest counts are named",
+        "max(each.counts for each in held))}",
+        "min(each.counts for each in held))}",
+        _WAITING,
+    ),
+    Mutant(
+        12,
+        _NEEDS,
+        "a large number of counts is not named",
+        "if counts < _MANY else",
+        "if counts > _MANY else",
+        _WAITING,
+    ),
+    Mutant(
+        12,
+        _NEEDS,
+        "columns of a joined table take nothing",
+        "(given.join.on, *(given.join.columns or ()))",
+        "(given.join.on,)",
+        Selection(_OF_NEEDS, only="prepare_rows", tasks="median"),
+    ),
+    Mutant(
+        12,
+        _NEEDS,
+        "groups of the smallest question take memory",
+        "max((own.bytes for own in apart), default=0)",
+        "min((own.bytes for own in apart), default=0)",
+        _WORST,
+    ),
+    Mutant(
+        12,
+        _NEEDS,
+        "further groups of all questions add up",
+        "max((own.bytes for own in apart), default=0)",
+        "sum(own.bytes for own in apart)",
+        _WORST,
+    ),
+    Mutant(
+        12,
+        _NEEDS,
+        "a group of few rows takes little though one question is dense",
+        "if any(own.dense for own in apart)",
+        "if all(own.dense for own in apart)",
+        _WORST,
+    ),
+    Mutant(
+        12,
+        _NEEDS,
+        "a question without groups has further ones",
+        "len(of_question) > 1]",
+        "len(of_question) >= 1]",
+        Selection(_OF_NEEDS, only="wait_for_those or the_worst or a_function", tasks="median"),
+    ),
+)
+
+SOLVED = (
+    Mutant(
+        12,
+        _SOLVE,
+        "a value beyond all that are tried ends in an error",
+        "near = min(max(part, values[0]), values[-1])",
+        "near = max(part, values[0])",
+        Selection(_OF_SOLVE, only="no_job_may_have"),
+    ),
+    Mutant(
+        12,
+        _SOLVE,
+        "a value of 0 or below ends in an error",
+        "near = min(max(part, values[0]), values[-1])",
+        "near = min(part, values[-1])",
+        Selection(_OF_SOLVE, only="no_job_may_have"),
+    ),
+)
+
+READ = (
+    Mutant(
+        12,
+        _READ,
+        "a known quantile at an end is shown as if it were not",
+        "        if first == last:\n            known.append(shown(value))\n        elif",
+        "        if",
+        _KNOWN_AT_END,
+    ),
+    Mutant(
+        12,
+        _READ,
+        "an interval is shown from a hundredfold on",
+        "_TENFOLD, _MANY_STEPS = 10, 100",
+        "_TENFOLD, _MANY_STEPS = 100, 100",
+        _KNOWN_AT_END,
+    ),
+)
+
+CURVES = (
+    Mutant(
+        12,
+        _CURVES,
+        "a curve begins at errors of 0",
+        ").shown if value > 0\n",
+        ").shown\n",
+        _EDGE,
+    ),
+    Mutant(
+        12,
+        _CURVES,
+        "what is typical is a line where it is not known",
+        '"─" if "typical" in at else "·"',
+        '"─"',
+        _LINE,
+    ),
+    Mutant(
+        12,
+        _CURVES,
+        "a band ends before its end",
+        'range(at["low"], at["high"] + 1)',
+        'range(at["low"], at["high"])',
+        _LINE,
+    ),
+    Mutant(
+        12,
+        _CURVES,
+        "an error of 0 has a logarithm",
+        "math.log(max(value, low) / low)",
+        "math.log(value / low)",
+        _EDGE,
+    ),
+    Mutant(
+        12,
+        _CURVES,
+        "a band begins below its axis",
+        '"y": y.place(max(low, each.low))',
+        '"y": y.place(each.low)',
+        _EDGE,
+    ),
+    Mutant(
+        12,
+        _CURVES,
+        "points lie below their axis",
+        '"y": y.place(max(low, value))',
+        '"y": y.place(value)',
+        _EDGE,
+    ),
+    Mutant(
+        12,
+        _CURVES,
+        "the smallest error is on the axis",
+        "low / 1.1, high * 1.1",
+        "low, high * 1.1",
+        _EDGE,
     ),
 )

@@ -2,6 +2,7 @@
 
 import io
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -73,3 +74,16 @@ def test_a_page_draws_each_figure_in_its_place(curve):
     drawn, axes = layers(_picture(stated, PLAIN))
     assert drawn["typical error, as the plan states it"] == [{"x": 1, "y": 100}]
     assert "type" not in axes["x"]["scale"]
+
+
+def test_errors_of_0_are_at_the_edge(curve):
+    """A logarithm has no 0: the smallest figure above it is where the axis begins."""
+    points = [Point(1.0, ["tree"], {PLAIN: Figure(1000.0, 0.0, 0.0, 400.0)}), curve.points[2]]
+    without = replace(curve, points=points)
+    drawn, axes = layers(_picture(without, PLAIN))
+    assert drawn[BAND] == [{"x": 1, "y": 20, "y2": 400}]
+    assert drawn["median error on 2,000 made-up rows"] == [{"x": 1, "y": 20}]
+    assert axes["y"]["scale"]["domain"][0] == pytest.approx(20 / 1.1)
+    written = io.StringIO()
+    show_curve(without, Console(file=written, width=200))
+    assert "<20> ... <1000>, logarithmic" in written.getvalue()
