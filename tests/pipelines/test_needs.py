@@ -25,10 +25,9 @@ GROWING = {
 """What takes memory that grows with the data, by task and method; statistics have groups, functions rows."""
 
 
-def of(bench: Bench, *changed: dict[str, Any]) -> dict[str, Any]:
-    """Return what questions need together."""
-    jobs = [check_job(bench.changed(each)) for each in changed]
-    return needs([(job, plan_job(job, bytes(16))) for job in jobs])
+def of(bench: Bench, changed: dict[str, Any]) -> dict[str, Any]:
+    job = check_job(bench.changed(changed))
+    return needs([(job, plan_job(job, bytes(16)))])
 
 
 @pytest.mark.parametrize("name", different())
@@ -75,28 +74,6 @@ def test_columns_that_prepare_rows_take_memory_and_so_does_a_joined_table(bench:
     assert made["memory_mb"] == alone["memory_mb"] + 3 * 40
     joined = of(bench, {**one, "input.join": {"path": "t.parquet", "on": "z"}})
     assert joined["memory_mb"] == alone["memory_mb"] + 40 and "joined table" in joined["says"]
-    more = of(bench, {**one, "input.join": {"path": "t.parquet", "on": "z", "columns": ["v", "w"]}})
-    assert more["memory_mb"] == joined["memory_mb"] + 80
-
-
-def test_counts_of_other_questions_wait_for_those_at_work(bench: Bench) -> None:
-    one = {**changes("median"), **LINE}
-    wide = {**one, "domain.upper": [2.0**30], "domain.step": 1.0}
-    alone, both = of(bench, wide), of(bench, one, wide, wide)
-    assert both["memory_mb"] == pytest.approx(alone["memory_mb"] + 0.55 * AT_WORK * 2**20 / 1e6, abs=2)
-    for found in (alone, both):
-        assert f"{AT_WORK * 2**20 // 10**6} of them for {2**20:,} counts" in found["says"]
-
-
-def test_of_several_grouped_questions_the_worst_is_told(bench: Bench) -> None:
-    by = {"group_by": {"columns": ["g"], "keys": ["a", "b", "c"]}}
-    sparse = {**changes("ranges"), **by, "domain.step": 2.0**-12}
-    dense = {**changes("cdf"), **by, "domain.step": 2.0**-16}
-    alone = [of(bench, each) for each in (sparse, dense)]
-    assert 0 < alone[1]["for_each_group_mb"] < alone[0]["for_each_group_mb"]
-    both = of(bench, sparse, dense, {**dense, "group_by": ...})
-    assert both["for_each_group_mb"] == alone[0]["for_each_group_mb"]
-    assert alone[0]["for_each_row_bytes"] is not None and both["for_each_row_bytes"] is None
 
 
 def test_groups_that_are_answered_one_by_one_take_more(bench: Bench) -> None:

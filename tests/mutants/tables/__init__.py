@@ -132,5 +132,7 @@ MUTANTS = (
     *choices.SOLVED,
     *choices.READ,
     *choices.CURVES,
+    *choices.SWEPT,
+    *choices.TOGETHER,
 )
 """Every wrong version."""

@@ -19,14 +19,25 @@ _AXIS = Selection(_OF_FIRST, only="of_an_axis")
 _LISTED = Selection(_OF_FIRST, only="up_to_a_hundred")
 _SHOWN = Selection(_OF_FIRST, only="no_others")
 _FILLED = Selection(_OF_FIRST, only="can_be_planned and csv-median")
-_NEEDS, _OF_NEEDS = "pipelines/needs.py", ("tests/pipelines/test_needs.py",)
-_WAITING = Selection(_OF_NEEDS, only="wait_for_those", tasks="median")
-_WORST = Selection(_OF_NEEDS, only="the_worst_is_told", tasks="median")
+_NEEDS, _OF_NEEDS = "pipelines/needs.py", ("tests/pipelines/test_shared_needs.py",)
+_WAITING = Selection(_OF_NEEDS, only="wait_for_those")
+_WORST = Selection(_OF_NEEDS, only="the_worst_is_told")
 _READ, _OF_READ = "pipelines/describe/shown.py", ("tests/pipelines/describe/test_shown.py",)
 _KNOWN_AT_END = Selection(_OF_READ, only="known_also_at_an_end")
 _CURVES, _SWEEPS = "pipelines/choose/curves.py", "tests/pipelines/choose/test_sweep.py"
 _LINE = Selection((_SWEEPS,), only="a_line_shows")
 _EDGE = Selection(("tests/pipelines/choose/test_curves.py",), only="at_the_edge")
+_PAGE = Selection(("tests/pipelines/choose/test_curves.py",), only="of_every_promise")
+_SWEEP = "pipelines/choose/sweep.py"
+_WRONG = Selection((_SWEEPS,), only="wrong_arguments")
+_JOINT, _RELEASED = "pipelines/joint_plan.py", "pipelines/joint_release.py"
+_GROUPED, _GATHERED = "pipelines/grouped_plan.py", "pipelines/grouped_release.py"
+_TOGETHER = ("tests/pipelines/test_joint_release.py",)
+_QUESTIONS = Selection(_TOGETHER, only="all_questions")
+_GROUPS = Selection(_TOGETHER, only="all_groups")
+_ORDER = Selection(_TOGETHER, only="order_of_the_job")
+_OTHER = Selection(_TOGETHER, only="is_not_taken")
+_EACH = Selection(_TOGETHER, only="has_its_own_answer or their_keys")
 _SOLVE, _OF_SOLVE = "pipelines/choose/solve.py", ("tests/pipelines/choose/test_solve.py",)
 
 POLICIES = (
@@ -405,7 +416,7 @@ NEEDS = (
         "columns of a joined table take nothing",
         "(given.join.on, *(given.join.columns or ()))",
         "(given.join.on,)",
-        Selection(_OF_NEEDS, only="prepare_rows", tasks="median"),
+        Selection(_OF_NEEDS, only="joined_table"),
     ),
     Mutant(
         12,
@@ -437,7 +448,7 @@ NEEDS = (
         "a question without groups has further ones",
         "len(of_question) > 1]",
         "len(of_question) >= 1]",
-        Selection(_OF_NEEDS, only="wait_for_those or the_worst or a_function", tasks="median"),
+        Selection(_OF_NEEDS, only="wait_for_those or the_worst"),
     ),
 )
 
@@ -535,5 +546,211 @@ CURVES = (
         "low / 1.1, high * 1.1",
         "low, high * 1.1",
         _EDGE,
+    ),
+    Mutant(
+        12,
+        _CURVES,
+        "a page has the first promise alone",
+        "for name in curve.drawn\n    ]\n    title",
+        "for name in curve.drawn[:1]\n    ]\n    title",
+        _PAGE,
+    ),
+    Mutant(
+        12,
+        _CURVES,
+        "a method is named once for each question",
+        '", ".join(dict.fromkeys(point.methods))',
+        '", ".join(point.methods)',
+        Selection(("tests/pipelines/choose/test_curves.py",), only="a_terminal_shows"),
+    ),
+)
+
+SWEPT = (
+    Mutant(
+        12,
+        _SWEEP,
+        "a range of threefold is cut into equal distances",
+        "_WIDE = 3.0",
+        "_WIDE = 30.0",
+        Selection((_SWEEPS,), only="distances_or_ratios"),
+    ),
+    Mutant(
+        12,
+        _SWEEP,
+        "a range of one value is taken",
+        "if not -math.inf < low < high < math.inf:",
+        "if not -math.inf < low <= high < math.inf:",
+        _WRONG,
+    ),
+    Mutant(
+        12,
+        _SWEEP,
+        "a range without an end is taken",
+        "if not -math.inf < low < high < math.inf:",
+        "if not -math.inf < low < high:",
+        _WRONG,
+    ),
+)
+
+TOGETHER = (
+    Mutant(
+        6,
+        _JOINT,
+        "a delta beyond the budget is spent",
+        " and deltas <= budget.delta",
+        "",
+        Selection(_TOGETHER, only="beyond_the_budget"),
+    ),
+    Mutant(
+        12,
+        _JOINT,
+        "the budget is said to be spent by all questions",
+        '"spent": plan.spend.epsilon,',
+        '"spent": job.privacy.epsilon,',
+        _QUESTIONS,
+    ),
+    Mutant(
+        12,
+        _JOINT,
+        "the delta of the budget is said to be spent by all questions",
+        '"spent_delta": plan.spend.delta,',
+        '"spent_delta": job.privacy.delta,',
+        _QUESTIONS,
+    ),
+    Mutant(
+        12,
+        _JOINT,
+        "a plan says nothing of its ledger",
+        ', "ledger": job.privacy.ledger}',
+        "}",
+        _QUESTIONS,
+    ),
+    Mutant(
+        12,
+        _JOINT,
+        "a plan says that questions have equal shares",
+        '"share": job.shares[name]',
+        '"share": 1.0',
+        _QUESTIONS,
+    ),
+    Mutant(
+        12,
+        _RELEASED,
+        "one question that found nothing is all that is said",
+        'found = any(answer["outcome"]',
+        'found = all(answer["outcome"]',
+        _ORDER,
+    ),
+    Mutant(
+        11,
+        _RELEASED,
+        "answers are in the order of their arrival",
+        "ordered = {name: by_name[name] for name in draft.answers}",
+        "ordered = by_name",
+        _ORDER,
+    ),
+    Mutant(
+        12,
+        _RELEASED,
+        "counts of checks are left out of an answer",
+        "return {**task, **own, **answered(finding, grid)}",
+        "return {**task, **draft.answers[name], **answered(finding, grid)}",
+        Selection(_TOGETHER, only="checks_of_a_question"),
+    ),
+    Mutant(
+        12,
+        _RELEASED,
+        "the table of another question is taken",
+        ' or held.get("question") != name',
+        "",
+        _OTHER,
+    ),
+    Mutant(
+        12,
+        _RELEASED,
+        "a second draw of a table is shown beside the first",
+        'stored = made if folder.create(file, made) else folder.read(file) or b""',
+        "stored = made if folder.create(file, made) else made",
+        _OTHER,
+    ),
+    Mutant(
+        12,
+        _GROUPED,
+        "all groups are said to have the budget of one",
+        '"epsilon": job.privacy.epsilon,\n        "delta"',
+        '"epsilon": plan.budget.epsilon,\n        "delta"',
+        _GROUPS,
+    ),
+    Mutant(
+        12,
+        _GROUPED,
+        "the neighbors of one group are said of all",
+        '        "neighbors": job.privacy.neighbors,\n',
+        "",
+        _GROUPS,
+    ),
+    Mutant(
+        12,
+        _GROUPED,
+        "what is kept of units is not said",
+        '        "keep": job.keep,\n',
+        "",
+        _GROUPS,
+    ),
+    Mutant(
+        12,
+        _GROUPED,
+        "all groups are said to spend the delta of one",
+        '"spent_delta": plan.spend.delta,',
+        '"spent_delta": plan.each.spend.delta,',
+        _GROUPS,
+    ),
+    Mutant(
+        12,
+        _GROUPED,
+        "a group is said to spend all that it may",
+        '"spent": own.epsilon,',
+        '"spent": plan.budget.epsilon,',
+        _GROUPS,
+    ),
+    Mutant(
+        12,
+        _GROUPED,
+        "a unit in two groups is said to be in one",
+        'if plan.copies > 1 else " in at most one group"',
+        'if plan.copies > 2 else " in at most one group"',
+        _GROUPS,
+    ),
+    Mutant(
+        11,
+        _GATHERED,
+        "groups are in the order of their arrival",
+        "sorted(states, key=lambda pair: pair[0])",
+        "states",
+        _EACH,
+    ),
+    Mutant(
+        12,
+        _GATHERED,
+        "one group that found nothing is all that is said",
+        'found = any(group["result"]',
+        'found = all(group["result"]',
+        _EACH,
+    ),
+    Mutant(
+        12,
+        _GATHERED,
+        "checks of a group are left out",
+        "if isinstance(state, Checked):",
+        "if False:",
+        _EACH,
+    ),
+    Mutant(
+        12,
+        _GATHERED,
+        "checks of a group are those of no rows",
+        'group["checks"] = own["checks"]',
+        'group["checks"] = draft.whole["checks"]',
+        _EACH,
     ),
 )

@@ -90,6 +90,8 @@ def test_a_range_is_cut_into_equal_distances_or_ratios():
         [math.log(6 / 0.12345) / (POINTS - 1)] * (POINTS - 1), abs=0.02
     )
     assert wide[0] == 0.12345
+    threefold, less = (parse_sweep(f"{EPSILON}={ends}", changed_job({})) for ends in ("1..3", "1..2.9"))
+    assert threefold.wide and not less.wide
 
 
 @pytest.mark.parametrize(
@@ -163,6 +165,8 @@ WRONG = {
     "no range": (["--sweep", EPSILON], "give KEY=LOW..HIGH, such as privacy.epsilon=0.1..3"),
     "no numbers": (["--sweep", f"{EPSILON}=a..b"], "must be two numbers, the lower one first"),
     "descending": (["--sweep", f"{EPSILON}=3..1"], "must be two numbers, the lower one first"),
+    "one value": (["--sweep", f"{EPSILON}=2..2"], "must be two numbers, the lower one first"),
+    "no end": (["--sweep", f"{EPSILON}=2..inf"], "must be two numbers, the lower one first"),
     "another key": (["--sweep", "privacy.epsilom=1..2"], "(did you mean privacy.epsilon?)"),
     "text": (["--sweep", "params.method=1..2"], "its keys are those that have numbers"),
     "nowhere": (
