@@ -154,7 +154,8 @@ def _values(key: str) -> list[Any]:
     Raises:
         JobError: the key cannot be solved for.
     """
-    own = key.split(".", 2)[2] if key.startswith("questions.") and key.count(".") > 2 else key
+    inside = key.startswith("questions.") and key.count(".") > 2
+    own = next((each for each in _SOLVED if inside and key.endswith(f".{each}")), key)
     if own not in _SOLVED or (own != key and own == _EPSILON):
         close = meant(nearest(key, _SOLVED))
         raise JobError(f"--solve {key}{close}: it must be {', '.join([*_SOLVED][:-1])} or {[*_SOLVED][-1]}.")

@@ -200,6 +200,8 @@ def test_a_known_number_of_all_records_takes_no_more_noise(secrets, semantics):
     """Changed records alone, none more or less, leave it as it is."""
     extents = (2, 4)
     assert sensitivity(Policy(secrets, boxes(((0, 0), extents)), semantics), extents) == 2
+    parts = Policy(Partition((2,)), boxes((0, 4)), semantics)  # the last one is cut off by the domain
+    assert constrained_sensitivity(parts, [np.array([2, 4])], (4,)) == 0
 
 
 @settings(max_examples=150, deadline=None)

@@ -10,6 +10,7 @@ import pytest
 
 from pipelines.choose.curves import _line
 from pipelines.choose.options import look
+from pipelines.choose.solve import _values
 from pipelines.choose.sweep import POINTS, Figure, parse_sweep, sweep
 from pipelines.errors import JobError
 from pipelines.figures import plan_raw
@@ -120,6 +121,15 @@ def test_questions_have_curves(bench):
     job = set_key(QUESTIONS_JOB, "questions.sure", {**QUESTION, "params": {"failure": 0.01}})
     curve = sweep(job, parse_sweep(f"{key}=0.25..0.5", job))
     assert curve.failures == {"middle.rank_error": 0.1, "sure.rank_error": 0.01}
+
+
+def test_questions_whose_names_have_dots_have_curves():
+    job = {**QUESTIONS_JOB, "questions": {"a": QUESTION, "a.b": QUESTION}}
+    curve = sweep(job, parse_sweep("questions.a.b.params.failure=1e-9..0.9", job))
+    promised = [{name: each.promised for name, each in point.figures.items()} for point in curve.points]
+    assert promised[0]["a.b.rank_error"] > promised[0]["a.rank_error"] == promised[-1]["a.rank_error"]
+    assert promised[-1]["a.b.rank_error"] < promised[-1]["a.rank_error"]
+    assert _values("questions.a.b.params.target") == _values("params.target")
 
 
 def test_the_page_is_drawn_as_reports_are(bench):
