@@ -75,7 +75,9 @@ def test_a_delta_that_is_spent_beyond_the_budget_is_refused():
 
 def test_what_all_groups_spend_is_what_their_plan_spends():
     job = check_raw(copy.deepcopy(GROUPED))
-    plan = replace(make_grouped_plan(job, bytes(16)), spend=Spend(1.5, (Accountant.GROUP,), 2e-7))
+    plan = make_grouped_plan(job, bytes(16))
+    one_spends = replace(plan.each, spend=Spend(0.2, (Accountant.BASIC,), 1e-8))
+    plan = replace(plan, each=one_spends, spend=Spend(1.5, (Accountant.GROUP,), 2e-7))
     each = {"privacy": {"policy": None, "keep": "", "epsilon": plan.budget.epsilon}}
     found = of_all_groups(each, job, plan)
     whole, one = found["privacy"], found["each_group"]

@@ -134,5 +134,6 @@ MUTANTS = (
     *choices.CURVES,
     *choices.SWEPT,
     *choices.TOGETHER,
+    *choices.KEYS,
 )
 """Every wrong version."""

@@ -29,6 +29,8 @@ _LINE = Selection((_SWEEPS,), only="a_line_shows")
 _EDGE = Selection(("tests/pipelines/choose/test_curves.py",), only="at_the_edge")
 _PAGE = Selection(("tests/pipelines/choose/test_curves.py",), only="of_every_promise")
 _SWEEP = "pipelines/choose/sweep.py"
+_DOTS = Selection((_SWEEPS,), only="have_dots")
+_TEXT, _OF_TEXT = "pipelines/job/text.py", ("tests/pipelines/job/test_text.py",)
 _WRONG = Selection((_SWEEPS,), only="wrong_arguments")
 _JOINT, _RELEASED = "pipelines/joint_plan.py", "pipelines/joint_release.py"
 _GROUPED, _GATHERED = "pipelines/grouped_plan.py", "pipelines/grouped_release.py"
@@ -469,6 +471,14 @@ SOLVED = (
         "near = min(part, values[-1])",
         Selection(_OF_SOLVE, only="no_job_may_have"),
     ),
+    Mutant(
+        12,
+        _SOLVE,
+        "a target of a question whose name has dots is unknown",
+        'if inside and key.endswith(f".{each}")',
+        'if inside and key.split(".", 2)[2] == each',
+        _DOTS,
+    ),
 )
 
 READ = (
@@ -752,5 +762,32 @@ TOGETHER = (
         'group["checks"] = own["checks"]',
         'group["checks"] = draft.whole["checks"]',
         _EACH,
+    ),
+)
+
+KEYS = (
+    Mutant(
+        12,
+        _TEXT,
+        "a key is set beside the question whose name has dots",
+        "range(len(parents), 0, -1)",
+        "range(1, 0, -1)",
+        Selection(_OF_TEXT, only="name_with_dots"),
+    ),
+    Mutant(
+        12,
+        _TEXT,
+        "the shortest name that is there is taken",
+        "range(len(parents), 0, -1)",
+        "range(1, len(parents) + 1)",
+        Selection(_OF_TEXT, only="name_with_dots"),
+    ),
+    Mutant(
+        12,
+        _TEXT,
+        "a key is set wherever its mapping stands",
+        "place = dict(inner)",
+        "place = inner",
+        Selection(_OF_TEXT, only="one_place_alone"),
     ),
 )

@@ -165,7 +165,8 @@ def test_a_line_shows_what_is_typical_and_what_is_promised():
     alone = _line(Figure(100.0), 1.0, 100.0)
     assert alone == "·" * 39 + "┤"  # no line from what is typical, which is not known
     assert _line(Figure(100.0, 10.0, 1.0, 100.0), 1.0, 100.0)[-1] == "┤"
-    assert _line(Figure(None, 10.0, 1.0, 100.0), 1.0, 100.0)[-1] == "━"  # up to the end of the band
+    banded = _line(Figure(None, 10.0, 1.0, 100.0), 1.0, 100.0)
+    assert banded[-1] == "━" and len(banded) == 40  # up to the end of the band
     assert _line(Figure(None), 1.0, 100.0) == ""
     assert _line(Figure(3.0, 3.0), 3.0, 3.0) == "●"
     assert _line(Figure(float("inf"), float("inf")), 1.0, 2.0) == ""
