@@ -135,5 +135,7 @@ MUTANTS = (
     *choices.SWEPT,
     *choices.TOGETHER,
     *choices.KEYS,
+    *choices.DEMO,
+    *choices.QUANTITIES,
 )
 """Every wrong version."""

@@ -31,6 +31,10 @@ _PAGE = Selection(("tests/pipelines/choose/test_curves.py",), only="of_every_pro
 _SWEEP = "pipelines/choose/sweep.py"
 _DOTS = Selection((_SWEEPS,), only="have_dots")
 _TEXT, _OF_TEXT = "pipelines/job/text.py", ("tests/pipelines/job/test_text.py",)
+_DEMO, _OF_DEMO = "pipelines/demo.py", ("tests/pipelines/test_demo.py",)
+_LINK = Selection(_OF_DEMO, only="not_followed")
+_SHARED = Selection(_OF_DEMO, only="share_the_budget")
+_QUANTITIES, _DIGITS = "pipelines/quantities.py", Selection(("tests/pipelines/test_quantities.py",))
 _WRONG = Selection((_SWEEPS,), only="wrong_arguments")
 _JOINT, _RELEASED = "pipelines/joint_plan.py", "pipelines/joint_release.py"
 _GROUPED, _GATHERED = "pipelines/grouped_plan.py", "pipelines/grouped_release.py"
@@ -789,5 +793,83 @@ KEYS = (
         "place = dict(inner)",
         "place = inner",
         Selection(_OF_TEXT, only="one_place_alone"),
+    ),
+)
+
+DEMO = (
+    Mutant(
+        12,
+        _DEMO,
+        "a link to a folder of somebody else is taken for releases",
+        "own = entry.is_dir(follow_symlinks=False)",
+        "own = entry.is_dir()",
+        _LINK,
+    ),
+    Mutant(
+        12,
+        _DEMO,
+        "a link to a file of somebody else is taken for the job",
+        "entry.is_file(follow_symlinks=False)",
+        "entry.is_file()",
+        _LINK,
+    ),
+    Mutant(
+        12,
+        _DEMO,
+        "a link to nowhere is taken for a new folder",
+        "if not os.path.lexists(folder):",
+        "if not os.path.exists(folder):",
+        _LINK,
+    ),
+    Mutant(
+        12,
+        _DEMO,
+        "the demo spends a thousand times the delta",
+        "delta: 1.0e-6, neighbors",
+        "delta: 1.0e-3, neighbors",
+        _SHARED,
+    ),
+)
+
+QUANTITIES = (
+    Mutant(
+        12,
+        _QUANTITIES,
+        "degrees of a coarse grid have no decimals",
+        "max(1, math.ceil(math.log10(",
+        "max(0, math.ceil(math.log10(",
+        _DIGITS,
+    ),
+    Mutant(
+        12,
+        _QUANTITIES,
+        "a distance below 0 is in metres",
+        "if abs(self) >= _KILOMETRE else",
+        "if self >= _KILOMETRE else",
+        _DIGITS,
+    ),
+    Mutant(
+        12,
+        _QUANTITIES,
+        "a kilometre is 1,000 metres",
+        "if abs(self) >= _KILOMETRE else",
+        "if abs(self) > _KILOMETRE else",
+        _DIGITS,
+    ),
+    Mutant(
+        12,
+        _QUANTITIES,
+        "a copy of a large number is rounded",
+        "return Amount, (self.value, self.unit, self.step)",
+        "return Amount, (float(self), self.unit, self.step)",
+        _DIGITS,
+    ),
+    Mutant(
+        12,
+        _QUANTITIES,
+        "a large number is rounded to a float",
+        'f"{decimal(self.value, self.step)} {self.unit}"',
+        'f"{decimal(float(self), self.step)} {self.unit}"',
+        _DIGITS,
     ),
 )
