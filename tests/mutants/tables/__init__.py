@@ -137,5 +137,6 @@ MUTANTS = (
     *choices.KEYS,
     *choices.DEMO,
     *choices.QUANTITIES,
+    *choices.GEOGRAPHY,
 )
 """Every wrong version."""

@@ -35,6 +35,8 @@ _DEMO, _OF_DEMO = "pipelines/demo.py", ("tests/pipelines/test_demo.py",)
 _LINK = Selection(_OF_DEMO, only="not_followed")
 _SHARED = Selection(_OF_DEMO, only="share_the_budget")
 _QUANTITIES, _DIGITS = "pipelines/quantities.py", Selection(("tests/pipelines/test_quantities.py",))
+_EARTH, _ENDS = "core/geography.py", Selection(("tests/core/test_geography.py",), only="have_one_name")
+_WIDTH = Selection(("tests/core/test_geography.py",), only="as_the_region_is_wide")
 _WRONG = Selection((_SWEEPS,), only="wrong_arguments")
 _JOINT, _RELEASED = "pipelines/joint_plan.py", "pipelines/joint_release.py"
 _GROUPED, _GATHERED = "pipelines/grouped_plan.py", "pipelines/grouped_release.py"
@@ -871,5 +873,48 @@ QUANTITIES = (
         'f"{decimal(self.value, self.step)} {self.unit}"',
         'f"{decimal(float(self), self.step)} {self.unit}"',
         _DIGITS,
+    ),
+)
+
+GEOGRAPHY = (
+    Mutant(
+        12,
+        _EARTH,
+        "a step is at most the radius of a region",
+        "widest = 2 * RADIUS * math.sin(",
+        "widest = RADIUS * math.sin(",
+        _WIDTH,
+    ),
+    Mutant(
+        12,
+        _EARTH,
+        "a region beyond half of the Earth is narrower",
+        "math.sin(min(made._middle[1], math.pi / 2))",
+        "math.sin(made._middle[1])",
+        _WIDTH,
+    ),
+    Mutant(
+        12,
+        _EARTH,
+        "the date line has two names",
+        "-180.0 if west == 180 else west",
+        "west",
+        _ENDS,
+    ),
+    Mutant(
+        12,
+        _EARTH,
+        "rows at the bounds are outside of them",
+        "(values < self.south) | (values > self.north)",
+        "(values <= self.south) | (values >= self.north)",
+        _ENDS,
+    ),
+    Mutant(
+        12,
+        _EARTH,
+        "a place is at -0°",
+        "np.asarray(rounded + 0.0)",
+        "np.asarray(rounded)",
+        _ENDS,
     ),
 )
