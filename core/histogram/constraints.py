@@ -158,7 +158,7 @@ def policy_graph(
     members = boxes.members(low)
     joined = secrets.joins(low[:, None], high[:, None], low, high)
     lowered = members.astype(np.float32) @ (~members).T.astype(np.float32)
-    if (lowered[joined] > 1).any() or (lowered.T[joined] > 1).any():
+    if (lowered[joined] > 1).any():  # what is lowered one way is lifted the other way
         return None
     count = len(boxes)
     kinds, kind = np.unique(members, axis=0, return_inverse=True)
@@ -380,7 +380,7 @@ def _simplex(values: Floats, total: int) -> Floats:
         return values
     falling = -np.sort(-values, axis=None)
     shifts = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
-    last = int(np.flatnonzero(falling >= shifts)[-1]) if (falling >= shifts).any() else 0
+    last = np.flatnonzero(falling >= shifts)[-1]  # the first one is, as the total is at least 0
     return np.asarray(np.maximum(0, values - shifts[last]))
 
 

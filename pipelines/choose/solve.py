@@ -154,7 +154,8 @@ def _values(key: str) -> list[Any]:
     Raises:
         JobError: the key cannot be solved for.
     """
-    own = key.split(".", 2)[2] if key.startswith("questions.") and key.count(".") > 2 else key
+    inside = key.startswith("questions.") and key.count(".") > 2
+    own = next((each for each in _SOLVED if inside and key.endswith(f".{each}")), key)
     if own not in _SOLVED or (own != key and own == _EPSILON):
         close = meant(nearest(key, _SOLVED))
         raise JobError(f"--solve {key}{close}: it must be {', '.join([*_SOLVED][:-1])} or {[*_SOLVED][-1]}.")
@@ -174,8 +175,10 @@ def _start(
     for name in key.split("."):
         part = part.get(name) if isinstance(part, Mapping) else None
     known = isinstance(part, int | float) and not isinstance(part, bool)
-    own = min(range(len(values)), key=lambda i: abs(math.log(values[i] / max(part, 1e-9)))) if known else 0
-    tries = [own] if known else []
+    tries = []
+    if known:  # by its ratio to each value; one that no job may have, such as .inf, is the nearer end
+        near = min(max(part, values[0]), values[-1])
+        tries = [min(range(len(values)), key=lambda i: abs(math.log(values[i] / near)))]
     return next((i for i in [*tries, *_tries(len(values) // 2, len(values))] if planned(i) is not None), None)
 
 

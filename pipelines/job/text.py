@@ -245,17 +245,22 @@ def set_key(job: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
 
 
 def _below(job: dict[str, Any], name: str, where: str) -> tuple[dict[str, Any], str]:
-    """Return the mapping that a dotted key is in, and the last part of the key; missing mappings are made."""
+    """Return the mapping that a dotted key is in, and the last part of the key; missing mappings are made.
+
+    A key of the job may have dots itself, as names of questions do: the longest one that is there is taken.
+    """
     *parents, key = name.strip().split(".")
     if not all([*parents, key]):
         raise JobError(f"{where} is not an override: give key=value, such as privacy.epsilon=2.")
     if len(parents) >= MOST_LEVELS:
         raise JobError(f"{where}: values may be nested {MOST_LEVELS} levels deep, and no deeper.")
     place: Any = job
-    for parent in parents:
-        if place.get(parent) is None:
-            place[parent] = {}
-        place = place[parent]
-        if not isinstance(place, dict):
+    while parents:
+        known = (".".join(parents[:count]) for count in range(len(parents), 0, -1))
+        parent = next((each for each in known if each in place), parents[0])
+        del parents[: parent.count(".") + 1]
+        inner = {} if place.get(parent) is None else place[parent]
+        if not isinstance(inner, dict):
             raise JobError(f"{where}: {parent} is not a mapping, so nothing can be set below it.")
+        place[parent] = place = dict(inner)  # the same mapping may stand elsewhere in the job, too
     return place, key

@@ -282,6 +282,23 @@ def test_steps_that_no_grid_has_are_refused():
         Grid.on_earth(Geography.of((0, 0), (0.001, 0.001), 1e7))
 
 
+@pytest.mark.parametrize("bounds", [WORLD, ((-60, -180), (60, 180))])
+def test_a_step_may_be_as_long_as_the_region_is_wide(bounds):
+    assert Geography.of(*bounds, 1.2e7).step == 1.2e7
+    with pytest.raises(InvalidValue, match="use at most 12745518"):
+        Geography.of(*bounds, 1.3e7)
+
+
+def test_the_ends_of_a_region_are_in_it_and_have_one_name():
+    earth = Geography.of((0, 180), (10, -170), 1.0)
+    assert earth == Geography.of((0, -180), (10, -170), 1.0)
+    assert not earth.outside(np.array([0.0, 10.0]), 0).any()
+    assert not earth.outside(np.array([180.0, -180.0, -170.0]), 1).any()
+    nearly = earth.locate(earth.place(np.array([[1e-12, -180.0]])))
+    at_0 = region("world").locate(region("world").place(np.array([[-1e-12, -1e-12]])))
+    assert nearly.tolist() == [[0, -180]] and not np.signbit(at_0).any()  # no place is at -0°
+
+
 # --- answers -----------------------------------------------------------------------------------------------
 
 PLACES = {

@@ -16,6 +16,7 @@ SECRETS = {
         Attribute(),
         Partition((2,)),
         Partition((4,)),
+        Partition((9,)),
         Distance(1),
         Distance(3),
         DistancePerAxis((2,)),
@@ -193,16 +194,23 @@ def test_the_conditions_of_parallel_composition_matter():
         (lambda: Partition((1, 1)), "not all 1"),
         (lambda: Partition((0, 3)), "at least 1"),
         (lambda: Distance(0), r"distance is 0"),
+        (lambda: DistancePerAxis((-1, 2)), "at least 0, and not all 0"),
+        (lambda: DistancePerAxis((0, 0)), "at least 0, and not all 0"),
         (lambda: Graph(()), "has no edges"),
         (lambda: Graph((((1,), (1,)),)), "its ends must be two points"),
+        (lambda: Graph((((1,), (1, 2)),)), "its ends must be two points"),
         (lambda: KnownCount((3,), (2,), 1), "the lower at most the upper"),
         (lambda: KnownCount((1,), (2,), -1), "a count is at least 0"),
         (lambda: Policy(semantics="any"), "literal or edge_moves"),
         (lambda: Policy(Distance(6)).check(LINE), r"is 6 steps, larger than the domain's 5"),
         (lambda: Policy(DistancePerAxis((6,))).check(LINE), r"is 6 steps on one axis"),
+        (lambda: Policy(DistancePerAxis((1,))).check(PLANE), "1 distances for 2 axes"),
         (lambda: Policy(Partition((2,))).check(PLANE), "1 widths for 2 axes"),
         (lambda: Policy(Graph((((0,), (6,)),))).check(LINE), r"the point \[6\]"),
+        (lambda: Policy(Graph((((0,), (-1,)),))).check(LINE), r"the point \[-1\]"),
+        (lambda: Policy(Graph((((0,), (1,)),))).check(PLANE), r"the point \[0\]"),
         (lambda: Policy(Full(), (KnownCount((2,), (6,), 1),)).check(LINE), "must lie on the grid"),
+        (lambda: Policy(Full(), (KnownCount((-1,), (3,), 1),)).check(LINE), "must lie on the grid"),
         (lambda: Policy(Full(), (KnownCount((2,), (3,), 1),)).check(PLANE), "must lie on the grid"),
     ],
 )
@@ -211,3 +219,10 @@ def test_bad_policies_are_refused_in_one_sentence(build, message):
         build()
     assert str(error.value).endswith(".")
     assert not any(a == "." for a, b in pairwise(str(error.value)) if b == " ")
+
+
+@pytest.mark.parametrize(("extents", "secrets"), [*CASES, (LINE, Distance(5)), (PLANE, Distance(5))])
+def test_what_fits_the_grid_is_taken_up_to_its_ends(extents, secrets):
+    whole = KnownCount((0,) * len(extents), extents, 0)
+    Policy(secrets, (whole,)).check(extents)
+    assert [axis.tolist() for axis in whole.cuts] == [[extent + 1] for extent in extents]

@@ -10,6 +10,7 @@ from pipelines.cli import app
 from pipelines.demo import write_demo
 from pipelines.errors import JobError
 from pipelines.job.job import load_job
+from pipelines.job.questions import QuestionsJob
 from tests.transforms.tables import write
 
 
@@ -25,6 +26,28 @@ def test_it_may_be_written_again(tmp_path: Path) -> None:
     assert jobs[0] == jobs[1]
     (tmp_path / "new/demo/releases/x").mkdir(parents=True)
     assert load_job(write_demo(str(tmp_path / "new" / "demo"))) == jobs[0]
+
+
+def test_its_questions_share_the_budget_that_the_job_says(tmp_path: Path) -> None:
+    job = load_job(write_demo(str(tmp_path / "demo")))
+    privacy = job.privacy
+    assert (privacy.epsilon, privacy.delta, privacy.neighbors) == (3.0, 1e-6, "add_or_remove_one")
+    assert isinstance(job, QuestionsJob)
+    assert len(job.jobs) == 5 and {asked.checks for asked in job.jobs.values()} == {0}
+
+
+@pytest.mark.parametrize("name", ["releases", "job.yaml"])
+def test_a_link_is_not_followed(tmp_path: Path, name: str) -> None:
+    """It may lead to files of somebody else, whatever they hold."""
+    demo, elsewhere = tmp_path / "demo", tmp_path / "elsewhere"
+    write_demo(str(demo))
+    (demo / "releases").mkdir()
+    (demo / name).rename(elsewhere)
+    (demo / name).symlink_to(elsewhere)
+    assert f"holds '{name}'" in refusal(demo)
+    (tmp_path / "nowhere").symlink_to(tmp_path / "new")
+    assert "No such file or directory" in refusal(tmp_path / "nowhere")
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("name", ["rows.parquet", ".hidden", "airports.parquet", "job.yaml", "releases"])

@@ -194,6 +194,16 @@ def test_many_constraints_cost_at_most_one_record_more_than_they_are():
         sensitivity(Policy(Distance(2), overlapping, "edge_moves"), (99, 99, 99))
 
 
+@pytest.mark.parametrize("semantics", ["literal", "edge_moves"])
+@pytest.mark.parametrize("secrets", [Full(), Attribute(), Partition((2, 2)), Distance(1)])
+def test_a_known_number_of_all_records_takes_no_more_noise(secrets, semantics):
+    """Changed records alone, none more or less, leave it as it is."""
+    extents = (2, 4)
+    assert sensitivity(Policy(secrets, boxes(((0, 0), extents)), semantics), extents) == 2
+    parts = Policy(Partition((2,)), boxes((0, 4)), semantics)  # the last one is cut off by the domain
+    assert constrained_sensitivity(parts, [np.array([2, 4])], (4,)) == 0
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_random_constraints_are_covered(data):
@@ -266,6 +276,15 @@ def test_counts_that_only_halves_of_records_have_are_refused():
     check_satisfiable(pairs[1:] + others, (2, 1))
 
 
+def test_what_is_cut_into_too_many_atoms_is_not_examined():
+    """More than 2,048 of them: the counts contradict each other, but to find that out would take long."""
+    end = (15, 15, 15)
+    inner = boxes(*(((i, i, i), (i, i, i)) for i in range(1, 13)), answer=1)
+    check_satisfiable((*inner, KnownCount((0, 0, 0), end, 3)), end)
+    with pytest.raises(ValueError, match="contradict each other"):
+        check_satisfiable((*inner[:8], KnownCount((0, 0, 0), end, 3)), end)
+
+
 TABLES = st.lists(st.integers(-20, 40), min_size=8, max_size=8).map(np.array)
 
 
@@ -306,6 +325,22 @@ def test_an_overlapping_table_is_the_nearest(noisy):
     )
     assert np.abs(table.ravel() - best.x).max() < 0.1
     assert np.abs(consistency.keep(noisy, 15) - table).max() <= 0.5
+
+
+def test_a_record_too_few_is_not_given_to_a_cell_of_0():
+    """5 and 3 of 7 records become 4.5 and 2.5, and one of both is rounded up."""
+    table = Consistency.of(boxes((0, 2), answer=7), points_as_cells((4,)), (4,)).keep(
+        np.array([5, 3, 0, 1, 2]), 10
+    )
+    assert table.tolist() == [5, 2, 0, 1, 2]
+
+
+@settings(max_examples=20, deadline=None)
+@given(TABLES)
+def test_cells_outside_of_overlapping_counts_keep_what_is_not_below_0(noisy):
+    known = boxes((0, 2), (2, 4), answer=9)
+    table = Consistency.of(known, points_as_cells((7,)), (7,)).keep(noisy, total=40)
+    assert (table >= 0).all() and (table[5:] == np.maximum(noisy[5:], 0)).all()
 
 
 def test_counts_of_parts_of_cells_are_left_out():

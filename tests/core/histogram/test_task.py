@@ -121,6 +121,16 @@ def test_known_counts_are_kept():
     part = KnownCount((1, 1), (1, 1), 0)
     plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, under(Distance(1), part), bytes(16))
     assert "does not keep them" in " ".join(plan.notes)
+    assert not plan.tightness["cell_error"].reached  # an error of twice the noise is rare
+
+
+def test_where_known_counts_overlap_no_error_of_a_cell_is_promised():
+    """Such a table is the nearest one, and how far it may be from the true one is not known."""
+    known = KnownCount((0, 0), (2, 4), 40), KnownCount((2, 0), (4, 4), 30)
+    relation = under(Distance(1), *known, semantics="edge_moves")
+    plan = HISTOGRAM.plan(SQUARE, Histogram(cells=(7, 5)), BUDGET, relation, bytes(16))
+    assert plan.promises["cell_error"] is None and "cell_error" not in plan.tightness
+    assert plan.promises["standard_error"] > 0
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.5, 2.0])

@@ -50,8 +50,8 @@ CURVES = (
         12,
         _SOLVE,
         "no parameter of a question is solved for",
-        'own = key.split(".", 2)[2] if',
-        'own = key.split(".", 3)[-1] if',
+        'if inside and key.endswith(f".{each}")',
+        'if not inside and key.endswith(f".{each}")',
         _OF_QUESTION,
     ),
     Mutant(

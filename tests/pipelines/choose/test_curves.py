@@ -2,12 +2,13 @@
 
 import io
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
-from pipelines.choose.curves import _picture, describe_curve, show_curve
+from pipelines.choose.curves import _picture, curve_page, describe_curve, show_curve
 from pipelines.choose.sweep import Curve, Figure, Point, Swept
 from pipelines.simulation.made_up import MadeUp
 
@@ -18,7 +19,8 @@ PLAIN, BAND = "rank_error", "8 in 10 errors on made-up rows; 0 is at the edge"
 def curve():
     one = {PLAIN: Figure(1000.0, 100.0, 10.0, 400.0), "b.cell_error": Figure(5.0)}
     last = {PLAIN: Figure(500.0, math.inf, 20.0, math.inf), "b.cell_error": Figure(4.0)}
-    points = [Point(1.0, ["tree"], one), Point(2.0, refused="It is 2."), Point(10.0, ["tree", "flat"], last)]
+    methods = ["tree", "flat", "tree"]  # of three questions
+    points = [Point(1.0, ["tree"], one), Point(2.0, refused="It is 2."), Point(10.0, methods, last)]
     shown = SimpleNamespace(shown=lambda _, value: "none" if value is None else f"<{value:g}>")
     swept, failures = Swept("params.size", (1.0, 2.0, 10.0)), {PLAIN: 0.1, "b.cell_error": 0.04}
     return Curve(swept, points, [*failures], failures, dict.fromkeys(failures, shown), MadeUp(2000, "heavy"))
@@ -73,3 +75,28 @@ def test_a_page_draws_each_figure_in_its_place(curve):
     drawn, axes = layers(_picture(stated, PLAIN))
     assert drawn["typical error, as the plan states it"] == [{"x": 1, "y": 100}]
     assert "type" not in axes["x"]["scale"]
+
+
+def test_errors_of_0_are_at_the_edge(curve):
+    """A logarithm has no 0: the smallest figure above it is where the axis begins."""
+    points = [Point(1.0, ["tree"], {PLAIN: Figure(1000.0, 0.0, 0.0, 400.0)}), curve.points[2]]
+    without = replace(curve, points=points)
+    drawn, axes = layers(_picture(without, PLAIN))
+    assert drawn[BAND] == [{"x": 1, "y": 20, "y2": 400}]
+    assert drawn["median error on 2,000 made-up rows"] == [{"x": 1, "y": 20}]
+    assert axes["y"]["scale"]["domain"][0] == pytest.approx(20 / 1.1)
+    written = io.StringIO()
+    show_curve(without, Console(file=written, width=200))
+    assert "<20> ... <1000>, logarithmic" in written.getvalue()
+
+
+def test_a_page_has_a_picture_and_a_table_of_every_promise(curve, monkeypatch):
+    def keep(title, lead, source, figures):
+        assert title == "What median promises by params.size" and "2,000 made-up rows (heavy)" in lead
+        return [(name, picture.title, table.title) for name, picture, table in figures]
+
+    monkeypatch.setattr("pipelines.report.report.render_curve", keep)
+    monkeypatch.setattr("pipelines.report.page.as_page", lambda rendered: rendered)
+    assert curve_page(curve, "median") == [
+        (name, f"{name} by params.size", name) for name in (PLAIN, "b.cell_error")
+    ]

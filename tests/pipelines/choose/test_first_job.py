@@ -1,5 +1,6 @@
 """A first job can be planned once its marked values are filled in, and says nothing of any row."""
 
+import os
 import re
 import time
 
@@ -46,6 +47,8 @@ def test_a_first_job_of_every_task_can_be_planned_once_it_is_filled_in(task, giv
     _, _, refusals = look_at_plan(job)
     assert refusals == []
     assert len(job.input.columns) == len(TASKS[task].columns)
+    assert path is None or os.path.basename(job.input.path) == path
+    assert job.privacy.epsilon == 1.0
     if given == "numbers":
         assert job.input.columns == ("height", "weight", "shoes")[: len(job.input.columns)]
 
@@ -69,6 +72,44 @@ def test_every_required_key_has_an_example_or_keys_of_its_own(task):
         return [*alone, *(name for key in needed for name in missing(key.parts))]
 
     assert missing(keys_of_task(task)) == []
+
+
+KINDS = {
+    "whole": (pa.int16(), "such as [0]"),
+    "decimal": (pa.decimal128(9, 2), "such as [0]"),
+    "date": (pa.date32(), "such as [2020-01-01]"),
+    "time": (pa.timestamp("ms"), "such as [2020-01-01T00:00:00]"),
+    "zoned": (pa.timestamp("us", "Europe/Zurich"), "such as [2020-01-01T00:00:00Z]"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_bounds_of_an_axis_are_of_its_type(kind):
+    """Bounds with a time zone are refused for a column that has none, and the other way around."""
+    pq.write_table(pa.table({"text": ["a"], kind: pa.nulls(1, KINDS[kind][0])}), "rows.parquet")
+    lines = first_job("median", "rows.parquet")
+    assert f"  columns: [{kind}]" in lines
+    (lower,) = (line for line in lines if line.startswith("  lower: "))
+    assert lower.endswith(KINDS[kind][1])
+    (ids,) = (line for line in first_job("triangles", "rows.parquet") if line.startswith("  columns: "))
+    assert (kind in ids) == (kind in ("whole", "decimal"))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_keys_that_a_job_may_have_are_shown_and_no_others(task):
+    lines = first_job(task)
+    at = {line.partition(":")[0].strip(" #"): line for line in lines}
+    offered = {"where", "neighbors", "ledger", "run_id"}
+    assert offered <= set(at) and all(at[key].lstrip().startswith("#") for key in offered)
+    assert ("unit" in at) == (TASKS[task].keeps != ())
+
+
+def test_other_columns_are_listed_up_to_a_hundred():
+    names = [f"c{place}" for place in range(130)]
+    pq.write_table(pa.table({name: pa.array([], pa.string()) for name in names}), "wide.parquet")
+    says = " ".join(" ".join(first_job("median", "wide.parquet")).replace("#", "").split())
+    assert "The columns of the file are c0 (string), c1 (string)," in says
+    assert "c99 (string) and 30 more." in says and "c100" not in says
 
 
 @pytest.mark.parametrize("task", ["median", "quantiles", "one_cluster", "statistics"])

@@ -200,6 +200,13 @@ def test_the_method_that_is_chosen_keeps_the_promise(monkeypatch):
         assert "With params.method: other, which auto does not choose, 0.5 is enough." in solved.says
 
 
+@pytest.mark.parametrize("own", [float("inf"), float("nan"), 10**400, -1, 0, True, "much", None])
+def test_a_value_that_no_job_may_have_is_solved_for_all_the_same(own):
+    raw = set_key(changed_job(changes("median")), EPSILON, own)
+    _, solved = solve(raw, EPSILON, "rank_error", "50")
+    assert solved.value == 0.32
+
+
 def test_a_promise_of_just_what_is_asked_for_is_enough(monkeypatch):
     shown = {"read": lambda _, text: float(text), "shown": lambda _, value: str(value)}
 

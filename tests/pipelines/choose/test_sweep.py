@@ -10,6 +10,7 @@ import pytest
 
 from pipelines.choose.curves import _line
 from pipelines.choose.options import look
+from pipelines.choose.solve import _values
 from pipelines.choose.sweep import POINTS, Figure, parse_sweep, sweep
 from pipelines.errors import JobError
 from pipelines.figures import plan_raw
@@ -90,6 +91,8 @@ def test_a_range_is_cut_into_equal_distances_or_ratios():
         [math.log(6 / 0.12345) / (POINTS - 1)] * (POINTS - 1), abs=0.02
     )
     assert wide[0] == 0.12345
+    threefold, less = (parse_sweep(f"{EPSILON}={ends}", changed_job({})) for ends in ("1..3", "1..2.9"))
+    assert threefold.wide and not less.wide
 
 
 @pytest.mark.parametrize(
@@ -118,6 +121,15 @@ def test_questions_have_curves(bench):
     job = set_key(QUESTIONS_JOB, "questions.sure", {**QUESTION, "params": {"failure": 0.01}})
     curve = sweep(job, parse_sweep(f"{key}=0.25..0.5", job))
     assert curve.failures == {"middle.rank_error": 0.1, "sure.rank_error": 0.01}
+
+
+def test_questions_whose_names_have_dots_have_curves():
+    job = {**QUESTIONS_JOB, "questions": {"a": QUESTION, "a.b": QUESTION}}
+    curve = sweep(job, parse_sweep("questions.a.b.params.failure=1e-9..0.9", job))
+    promised = [{name: each.promised for name, each in point.figures.items()} for point in curve.points]
+    assert promised[0]["a.b.rank_error"] > promised[0]["a.rank_error"] == promised[-1]["a.rank_error"]
+    assert promised[-1]["a.b.rank_error"] < promised[-1]["a.rank_error"]
+    assert _values("questions.a.b.params.target") == _values("params.target")
 
 
 def test_the_page_is_drawn_as_reports_are(bench):
@@ -150,6 +162,11 @@ def test_a_line_shows_what_is_typical_and_what_is_promised():
     assert set(both[21:39]) == {"─"}
     banded = _line(Figure(100.0, 10.0, 5.0, 20.0), 1.0, 100.0)
     assert "━" in banded[:20] and "━" in banded[21:30]
+    alone = _line(Figure(100.0), 1.0, 100.0)
+    assert alone == "·" * 39 + "┤"  # no line from what is typical, which is not known
+    assert _line(Figure(100.0, 10.0, 1.0, 100.0), 1.0, 100.0)[-1] == "┤"
+    banded = _line(Figure(None, 10.0, 1.0, 100.0), 1.0, 100.0)
+    assert banded[-1] == "━" and len(banded) == 40  # up to the end of the band
     assert _line(Figure(None), 1.0, 100.0) == ""
     assert _line(Figure(3.0, 3.0), 3.0, 3.0) == "●"
     assert _line(Figure(float("inf"), float("inf")), 1.0, 2.0) == ""
@@ -159,6 +176,8 @@ WRONG = {
     "no range": (["--sweep", EPSILON], "give KEY=LOW..HIGH, such as privacy.epsilon=0.1..3"),
     "no numbers": (["--sweep", f"{EPSILON}=a..b"], "must be two numbers, the lower one first"),
     "descending": (["--sweep", f"{EPSILON}=3..1"], "must be two numbers, the lower one first"),
+    "one value": (["--sweep", f"{EPSILON}=2..2"], "must be two numbers, the lower one first"),
+    "no end": (["--sweep", f"{EPSILON}=2..inf"], "must be two numbers, the lower one first"),
     "another key": (["--sweep", "privacy.epsilom=1..2"], "(did you mean privacy.epsilon?)"),
     "text": (["--sweep", "params.method=1..2"], "its keys are those that have numbers"),
     "nowhere": (

@@ -62,12 +62,13 @@ RANGES = {
     pa.int64(): (-(2**61), 2**61 - 1),
     pa.uint64(): (0, 2**62 - 1),
     pa.float32(): (-2 * 10**18, 2 * 10**18),
+    pa.decimal128(9, 2): (-2 * 10**18, 2 * 10**18),
 }
 
 
 @pytest.mark.parametrize("kind", RANGES)
 def test_the_bounds_of_a_column_are_those_of_its_type(kind):
-    pq.write_table(pa.table({"value": pa.array([1, 2], kind)}), "rows.parquet")
+    pq.write_table(pa.table({"value": pa.nulls(2, kind)}), "rows.parquet")
     described = describe("rows.parquet", 1.0, 1e-9)
     grid = check_raw(dict(described.job)).jobs["1-value"].grid
     assert (grid.lower, grid.upper) == tuple((end,) for end in RANGES[kind])
@@ -120,6 +121,24 @@ def test_the_job_follows_from_the_schema_alone():
     bounds = [job.jobs[name].bounds for name in ("4-city", "5-home", "6-works")]
     assert {(each.groups, each.rows) for each in bounds} == {(1, 1)}, "a unit counts once"
     assert jobs[0].others == ["list (list<element: int64>)"]
+
+
+def test_all_of_the_budget_is_for_what_is_shown():
+    """No question counts rows that are left out or moved, and none has more than the others."""
+    pq.write_table(table(4), "rows.parquet")
+    job = check_raw(dict(describe("rows.parquet", 1.0, 1e-9).job))
+    assert {asked.checks for asked in job.jobs.values()} == {0}
+    assert set(job.shares.values()) == {1}
+    nulls = job.jobs["rows"].grid  # a share is of numbers from 0 to 1
+    assert set(zip(nulls.lower, nulls.upper, strict=True)) == {(0.0, 1.0)}
+
+
+def test_texts_of_any_size_are_described():
+    kinds = [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())]
+    pq.write_table(pa.table({f"c{i}": pa.nulls(1, kind) for i, kind in enumerate(kinds)}), "rows.parquet")
+    described = describe("rows.parquet", 1.0, 1e-9, overrides=["output=elsewhere"])
+    assert [each.name for each in described.columns] == ["c0", "c1", "c2"] and not described.others
+    assert described.job["output"] == "elsewhere"
 
 
 def test_the_printed_job_is_the_job_that_runs(bench):
@@ -177,10 +196,11 @@ def test_columns_are_chosen_by_name_and_texts_need_delta():
 
 
 def test_a_text_with_the_name_of_its_numbers_is_left_out():
-    pq.write_table(pa.table({"count": ["a"], "count_error": ["b"], "c": ["d"]}), "rows.parquet")
+    taken = ["count", "count_error", "count_2", "count_low", "count_2_high"]
+    pq.write_table(pa.table({name: ["a"] for name in (*taken, "c", "counts")}), "rows.parquet")
     described = describe("rows.parquet", 1.0, 1e-9)
-    assert [each.name for each in described.columns] == ["c"]
-    assert all("rename it" in other for other in described.others) and len(described.others) == 2
+    assert [each.name for each in described.columns] == ["c", "counts"]
+    assert all("rename it" in other for other in described.others) and len(described.others) == len(taken)
 
 
 def wrong(bench, refused, *arguments: str) -> str:
@@ -192,6 +212,7 @@ def test_bad_input_is_one_sentence(bench, refused):
     pq.write_table(pa.table({"list": pa.array([[1]])}), "lists.parquet")
     pq.write_table(pa.table({f"c{i}": [1] for i in range(51)}), "wide.parquet")
     pq.write_table(pa.table({"a": [1], "nulls of a": [1]}), "taken.parquet")
+    pq.write_table(pa.table({"a": [1.5], "a * 1000000": [1]}), "parts.parquet")
     pyarrow.csv.write_csv(pa.table({"a": [1]}), "rows.csv")
     assert "did you mean age?" in wrong(bench, refused, "rows.parquet", "--columns", "aeg")
     assert "--unit: rows.parquet has no column 'nobody'" in wrong(
@@ -200,6 +221,7 @@ def test_bad_input_is_one_sentence(bench, refused):
     assert "that can be described" in wrong(bench, refused, "lists.parquet")
     assert "at most 50" in wrong(bench, refused, "wide.parquet")
     assert "nulls of a" in wrong(bench, refused, "taken.parquet")
+    assert "a column a * 1000000, which is" in wrong(bench, refused, "parts.parquet")
     assert "is CSV, which has no types" in wrong(bench, refused, "rows.csv")
     assert "(did you mean integer?)" in wrong(bench, refused, "rows.csv", "--types", "a=integr")
     assert "--types is 'a'" in wrong(bench, refused, "rows.csv", "--types", "a")

@@ -68,6 +68,16 @@ def test_where_a_quantile_could_be_anything_its_interval_is_shown():
     ]
 
 
+def test_an_interval_of_one_point_is_known_also_at_an_end_and_tenfold_is_too_wide():
+    values, ends = [0, 0, 3_000, 3_000, 3_000, 100_000, 99_000], (0, 100_000)
+    lows, highs = [0, 0, 1_000, 1_000, 1_000, 100_000, 5], [0, 9, 10_100, 9_900, 3_000, 100_000, 100_000]
+    answers = {"rows": about_rows([0.25]), "1-a": quantiles(values, lows, highs, ends)}
+    lines = shown([Described("a", "int64", "1-a")], answers, {"rows": None, "1-a": None})
+    (row,) = (line.split("  ") for line in lines if line.startswith("a "))
+    cells = [each.strip() for each in row if each][3:]
+    assert cells == ["0", "≤ 9", "1,000 to 10,100", "3,000", "3,000", "100,000", "≥ 5"]
+
+
 def test_parts_of_one_and_dates_are_shown_in_their_units():
     parts = [1_500_000 * i for i in range(7)]
     days = [f"2020-01-0{i}" for i in range(1, 8)]

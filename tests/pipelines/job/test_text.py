@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pipelines.errors import JobError
-from pipelines.job.text import override_key
+from pipelines.job.text import override_key, set_key
 
 LEVELS = 3000
 
@@ -149,3 +149,20 @@ def test_an_override_has_no_comments(text: str, value: object) -> None:
     job: dict[str, Any] = {}
     override_key(job, f"input.path={text}")
     assert job == {"input": {"path": value}}
+
+
+def test_a_key_may_be_below_a_name_with_dots() -> None:
+    job = {"questions": {"a.b": {"share": 1}, "a.b.c": {}, "a": {}}}
+    assert set_key(job, "questions.a.b.share", 2)["questions"] == {**job["questions"], "a.b": {"share": 2}}
+    assert set_key(job, "questions.a.b.c.d.e", 2)["questions"]["a.b.c"] == {"d": {"e": 2}}
+    assert set_key(job, "questions.a.x.share", 2)["questions"]["a"] == {"x": {"share": 2}}
+    override_key(job, "questions.a.b.params.quantile=0.5")
+    assert job["questions"]["a.b"] == {"share": 1, "params": {"quantile": 0.5}}
+
+
+def test_a_key_is_set_in_one_place_alone() -> None:
+    shared = {"lower": [0]}
+    job = {"questions": {"a": {"domain": shared}, "b": {"domain": shared}}}
+    changed = set_key(job, "questions.a.domain.step", 2)["questions"]
+    assert changed == {"a": {"domain": {"lower": [0], "step": 2}}, "b": {"domain": {"lower": [0]}}}
+    assert job["questions"]["a"]["domain"] == {"lower": [0]}
