@@ -14,6 +14,7 @@ from tests.mutants.tables import (
     edges,
     files,
     first_questions,
+    functions,
     geography,
     groups,
     job_texts,
@@ -122,5 +123,9 @@ MUTANTS = (
     *core_left.MARKS,
     *core_left.WRAPPED,
     *core_left.CASES,
+    *functions.PROMISED,
+    *functions.READING,
+    *functions.ROWS,
+    *functions.GOOGLE,
 )
 """Every wrong version."""
