@@ -127,5 +127,7 @@ MUTANTS = (
     *functions.READING,
     *functions.ROWS,
     *functions.GOOGLE,
+    *functions.UNITS,
+    *functions.TRIED,
 )
 """Every wrong version."""
