@@ -227,6 +227,7 @@ def test_a_function_that_waits_has_more_time_than_one_that_computes(
     runner = make("mean_slowly", seconds=0.4, arguments={"waits": 1.2, "computes": 0.0})
     assert runner.run(HARMLESS).tolist() == [8]
     assert make("mean_slowly", seconds=2.0, arguments={"waits": 0, "computes": 0.3}).run(HARMLESS) is not None
+    assert make("mean_slowly", seconds=0.2, arguments={"waits": 0, "computes": 0.7}).run(HARMLESS) is None
     began = time.monotonic()
     assert make("mean_slowly", seconds=0.4, arguments={"waits": 0, "computes": 60}).run(HARMLESS) is None
     assert time.monotonic() - began < 30  # well below its patience
