@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.util import cache_from_source
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -167,6 +168,62 @@ def test_a_process_imports_nothing_before_it_asks_the_function(make: Make) -> No
     """Each block would pay for it: a codec that /proc was read with took a millisecond."""
     runner = make("leftovers:imports_of_the_process")
     assert [runner.run(HARMLESS).tolist() for _ in range(2)] == [[0], [0]]
+
+
+OWN = """
+import os, pathlib, resource
+os.dup2(os.open(os.devnull, os.O_RDONLY), 200)
+pathlib.Path(os.environ["HOME"], "left").write_text("by the import")
+
+def has_a_file_of_the_import(rows):
+    try:
+        return os.fstat(200) and 1.0
+    except OSError:
+        return 0.0
+
+def sees_what_the_import_wrote(rows):
+    return float(len(os.listdir(os.environ["HOME"])))
+
+def may_raise_a_limit(rows):
+    limited = resource.RLIMIT_CORE, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_AS
+    return float(any(low != high for low, high in map(resource.getrlimit, limited)))
+
+def answers_in_a_box(rows):
+    return [[1.0]]
+
+def hashes_a_text(rows):
+    return hash("a text") % 2.0**40
+"""
+"""A module that opens a file with a high number, and writes one, while it is imported."""
+
+
+def own_answers(name: str, isolation: str, grid: Grid = LINE) -> list[int | None]:
+    """Return what a function of `OWN` answers in two blocks."""
+    limits: dict[str, Any] = {"seconds": 20.0, "megabytes": 300, "isolation": isolation}
+    with FunctionRunner(Function(f"own.py:{name}", grid, text=OWN, **limits)) as runner:
+        found = [runner.run(HARMLESS) for _ in range(2)]
+    return [None if each is None else int(each[0]) for each in found]
+
+
+@pytest.mark.parametrize("isolation", ["process", "sandbox"])
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("has_a_file_of_the_import", 0),
+        ("sees_what_the_import_wrote", 0),
+        ("may_raise_a_limit", 0),
+        ("answers_in_a_box", None),  # which is no answer of one axis
+    ],
+)
+def test_every_block_begins_alike(name: str, answer: int | None, isolation: str) -> None:
+    """The first one, too: it has no file that the import opened or wrote, and limits that stay."""
+    assert own_answers(name, isolation) == [answer, answer]
+
+
+def test_hashes_of_texts_are_the_same_in_every_process() -> None:
+    """A step that is repeated on another worker has the same answer."""
+    grid = Grid((0.0,), (2.0**40,), 1.0)
+    assert own_answers("hashes_a_text", "process", grid) == own_answers("hashes_a_text", "process", grid)
 
 
 def test_every_block_has_a_process_of_its_own(make: Make) -> None:

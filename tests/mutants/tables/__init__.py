@@ -129,5 +129,6 @@ MUTANTS = (
     *functions.GOOGLE,
     *functions.UNITS,
     *functions.TRIED,
+    *functions.PROCESSES,
 )
 """Every wrong version."""

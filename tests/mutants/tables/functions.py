@@ -502,3 +502,45 @@ TRIED = (
         Selection(("tests/transforms/test_run_function.py",), "waits_has_more"),
     ),
 )
+PROCESSES = (
+    Mutant(
+        12,
+        "transforms/function_process.py",
+        "a block has the files of high numbers that the import opened",
+        'os.closerange(4, 1 + max(map(int, os.listdir("/dev/fd"))))',
+        "os.closerange(4, 16)",
+        Selection(("tests/transforms/test_run_function.py",), "begins_alike"),
+    ),
+    Mutant(
+        12,
+        "transforms/function_process.py",
+        "the first block sees what the import wrote",
+        "        if not limits.sandbox:\n            _renew(folder)\n        pa.array",
+        "        pa.array",
+        Selection(("tests/transforms/test_run_function.py",), "begins_alike"),
+    ),
+    Mutant(
+        12,
+        "transforms/function_process.py",
+        "a function may raise its limits",
+        "resource.setrlimit(what, (most, most))",
+        "resource.setrlimit(what, (most, resource.getrlimit(what)[1]))",
+        Selection(("tests/transforms/test_run_function.py",), "begins_alike"),
+    ),
+    Mutant(
+        12,
+        "transforms/function_process.py",
+        "an answer of another shape is one if it has as many numbers",
+        "if value.shape != (dimension,) and",
+        "if value.size != dimension and",
+        Selection(("tests/transforms/test_run_function.py",), "begins_alike"),
+    ),
+    Mutant(
+        12,
+        "transforms/run_function.py",
+        "the same block has another answer on another worker",
+        '"PYTHONHASHSEED": "0", ',
+        "",
+        Selection(("tests/transforms/test_run_function.py",), "hashes_of"),
+    ),
+)
