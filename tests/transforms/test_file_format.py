@@ -351,6 +351,29 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path, ending: str) -> None:
             assert re.search(r"\.$", str(error))
 
 
+_LATE = pa.Array.from_buffers(
+    pa.string(), 2, [None, pa.py_buffer(np.array([0, 900, 3], np.int32)), pa.py_buffer(b"abc")]
+)
+DAMAGED = {
+    "a text that ends after all texts": _LATE,
+    "a category of such a text": pa.DictionaryArray.from_arrays(pa.array([0, 0]), _LATE, safe=False),
+    "a category that is not there": pa.DictionaryArray.from_arrays(
+        pa.array([0, 7]), pa.array(["a"]), safe=False
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_nothing_is_read_from_beyond_a_damaged_column_of_arrow(tmp_path: Path, name: str) -> None:
+    """What lies there in memory may be of anyone."""
+    batch = pa.RecordBatch.from_arrays([pa.array([1.0, 2.0]), DAMAGED[name]], names=["x", "who"])
+    with pa.ipc.new_file(tmp_path / "a.arrow", batch.schema) as writer:
+        writer.write_batch(batch)
+    source = open_source(str(tmp_path / "a.arrow"), ["x"], unit="who")
+    with pytest.raises(InputError, match=r"a\.arrow can no longer be read, or is damaged"):
+        list(read_batches(source.files[0], 0, ["x"], 50, "who"))
+
+
 def columns_of(path: Path, types: dict[str, pa.DataType], most: int = 3) -> list[list[Any]]:
     file = File(str(path), path.name, types=tuple(types.items()))
     batches = list(read_batches(file, 0, list(types), most))

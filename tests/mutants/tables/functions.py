@@ -157,6 +157,22 @@ READING = (
         ".decode() for",
         Selection(("tests/transforms/test_file_format.py",), "blanks_about"),
     ),
+    Mutant(
+        12,
+        "transforms/read_arrow.py",
+        "what lies in memory behind a damaged column is read",
+        "    for array in arrays:\n        _validate(array)\n",
+        "",
+        Selection(("tests/transforms/test_file_format.py",), "beyond_a_damaged"),
+    ),
+    Mutant(
+        12,
+        "transforms/read_arrow.py",
+        "what lies in memory behind damaged categories is read",
+        "        _validate(column.dictionary)\n",
+        "",
+        Selection(("tests/transforms/test_file_format.py",), "beyond_a_damaged"),
+    ),
 )
 ROWS = (
     Mutant(
