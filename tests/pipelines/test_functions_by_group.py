@@ -1,6 +1,7 @@
 """A function that is asked about each group: blocks of its rows alone, and few groups of a unit."""
 
 import copy
+import itertools
 import json
 from collections import Counter
 from dataclasses import replace
@@ -21,7 +22,7 @@ from pipelines.run.prepared import Prepared, steps_of
 from pipelines.run.run import prepare_run, read_groups, run_job
 from tests.pipelines.conftest import Bench
 from tests.pipelines.jobs import changes
-from transforms.bound_groups import split_kept, split_owners
+from transforms.bound_groups import SHARDS, split_kept, split_owners
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.evaluate_subsamples import AnswersOfGroups, evaluate_in_memory
 from transforms.group_keys import GroupKeys
@@ -175,6 +176,9 @@ def test_a_unit_is_in_few_groups_with_all_of_its_rows_in_one_block_of_each(
     found = rows_of_blocks(tmp_path, who, city, most)
     rows = [row for block in found.values() for row in block]
     assert len(rows) == len(set(rows))
+    for unit, block in itertools.product(set(who), found.values()):  # in the order of the file
+        own = [row for row in block if who[row] == unit]
+        assert own == sorted(own)
     of_unit: dict[int, dict[str | None, set[int]]] = {}
     for number, block in found.items():
         for row in block:
@@ -190,9 +194,15 @@ def test_a_unit_is_in_few_groups_with_all_of_its_rows_in_one_block_of_each(
             assert set(own) <= set(rows)
 
 
+@pytest.mark.parametrize("shards", [SHARDS, 3])
 def test_a_unit_less_changes_no_row_of_others(
-    tmp_path: Path, visitors: tuple[list[int], list[str | None]]
+    tmp_path: Path,
+    visitors: tuple[list[int], list[str | None]],
+    monkeypatch: pytest.MonkeyPatch,
+    shards: int,
 ) -> None:
+    """Nor their order, where it shares its shard with many or with few others."""
+    monkeypatch.setattr("transforms.bound_groups.SHARDS", shards)
     who, city = visitors
     before = rows_of_blocks(tmp_path / "all", who, city, 2)
     for gone in range(6):

@@ -183,8 +183,14 @@ def test_rows_are_counted_where_the_column_has_a_value(tmp_path: Path, step: flo
     assert 2 not in counts.ids
 
 
-def test_of_counted_rows_the_numbers_that_are_moved_are_counted(tmp_path: Path) -> None:
-    """And not the values that are outside of the bounds, which no record depends on."""
+@pytest.mark.parametrize("block", [1 << 16, 4])
+def test_of_counted_rows_the_numbers_that_are_moved_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    """Once, in however many blocks the units are; and not the values that are outside of the bounds, which no
+    record depends on.
+    """
+    monkeypatch.setattr("transforms.bound_units.BLOCK_VALUES", block)
     grid = Grid((2.0,), (4.0,), 1.0)
     units = np.repeat(np.arange(600), 1 + np.arange(600) % 6)  # units of 1, ..., 6 rows, a hundred of each
     x = np.full(len(units), 1e6)

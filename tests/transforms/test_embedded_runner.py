@@ -13,7 +13,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_ha
 from apache_beam.runners.portability.fn_api_runner.fn_runner import BundleManager
 from apache_beam.runners.worker.data_plane import PeriodicThread
 
-from transforms.embedded_runner import EmbeddedRunner
+from transforms.embedded_runner import EmbeddedRunner, _Parts
 
 THREADS = {"direct_num_workers": 2, "direct_running_mode": "multi_threading"}
 
@@ -57,7 +57,9 @@ def watch(number: int) -> Iterator[tuple[int, bool]]:
 
 
 def test_no_other_thread_flushes_what_one_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_handlers, "DATA_BUFFER_TIME_LIMIT_MS", 1000)
     assert set(run(EmbeddedRunner(), tmp_path / "ours", watch)) == {"False"}
+    assert worker_handlers.DATA_BUFFER_TIME_LIMIT_MS == 0, "which workers that are processes are told, too"
     monkeypatch.setattr(worker_handlers, "DATA_BUFFER_TIME_LIMIT_MS", 1000)
     assert set(run(FnApiRunner(), tmp_path / "theirs", watch)) == {"True"}
 
@@ -88,6 +90,13 @@ def test_bundles_of_a_stage_have_different_workers(tmp_path: Path, monkeypatch: 
     assert run(EmbeddedRunner(), tmp_path / "read", lambda number: [(number % 2, number)]) == list("0123")
     assert max(map(len, workers.values())) == THREADS["direct_num_workers"]
     assert all(len(set(each)) == len(each) for each in workers.values())
+
+
+def test_no_part_with_elements_is_left_out_wherever_it_is() -> None:
+    parts = _Parts([[], [b"1"], [], [b"2"], []])
+    assert parts.filled == 2
+    assert parts.partition(2) == [[b"1"], [b"2"]]
+    assert parts.partition(3) == [[b"1"], [b"2"], []]
 
 
 class NoteBundles(beam.DoFn):

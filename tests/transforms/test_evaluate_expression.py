@@ -383,8 +383,11 @@ def test_a_time_far_away_is_null(unit: str) -> None:
     edges = [first * per_day, first * per_day - 1, (last + 365) * per_day - 1, (last + 365) * per_day]
     when = pa.array([*edges, 2**63 - 1, -(2**63)], pa.timestamp(unit))
     assert run("year(t)", t=when) == [1, None, 9999, None, None, None]
+    alone = [run("year(t)", t=when.slice(row, 1))[0] for row in range(len(when))]
+    assert alone == run("year(t)", t=when), "what is read of a row depends on it alone"
     days = pa.array([first, first - 1, last + 364, last + 365, 2**31 - 1], pa.int32()).view(pa.date32())
     assert run("year(d)", d=days) == [1, None, 9999, None, None]
+    assert [run("year(d)", d=days.slice(row, 1))[0] for row in range(len(days))] == run("year(d)", d=days)
 
 
 def test_text_that_is_not_utf8_is_null_where_its_letters_matter() -> None:

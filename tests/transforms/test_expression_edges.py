@@ -66,6 +66,10 @@ def test_every_function_agrees_with_python_at_edges(names: str, function: str) -
         ("t in ('é', '')", {"t": ["é", "", "e", None]}, [True, True, False, None]),
         ("not t in ('a', 'b')", {"t": ["a", "c", None]}, [False, True, None]),
         ("min(i, 0)", {"i": [-1, 1, None]}, [-1, 0, None]),
+        ("if(b, i, 7)", {"b": [True, False, None, True], "i": [1, 2, 3, None]}, [1, 7, 7, None]),
+        ("starts_with(t, 'é')", {"t": ["é", "éa", "aé", "", None]}, [True, True, False, False, None]),
+        ("ends_with(t, 'é')", {"t": ["é", "éa", "aé", "", None]}, [True, False, True, False, None]),
+        ("contains(t, '.é')", {"t": [".é", "a.éa", "aé", "", None]}, [True, True, False, False, None]),
     ],
 )
 def test_values_beside_literals(text: str, rows: Row, expected: list[Any]) -> None:

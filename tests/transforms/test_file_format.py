@@ -351,6 +351,29 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path, ending: str) -> None:
             assert re.search(r"\.$", str(error))
 
 
+_LATE = pa.Array.from_buffers(
+    pa.string(), 2, [None, pa.py_buffer(np.array([0, 900, 3], np.int32)), pa.py_buffer(b"abc")]
+)
+DAMAGED = {
+    "a text that ends after all texts": _LATE,
+    "a category of such a text": pa.DictionaryArray.from_arrays(pa.array([0, 0]), _LATE, safe=False),
+    "a category that is not there": pa.DictionaryArray.from_arrays(
+        pa.array([0, 7]), pa.array(["a"]), safe=False
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_nothing_is_read_from_beyond_a_damaged_column_of_arrow(tmp_path: Path, name: str) -> None:
+    """What lies there in memory may be of anyone."""
+    batch = pa.RecordBatch.from_arrays([pa.array([1.0, 2.0]), DAMAGED[name]], names=["x", "who"])
+    with pa.ipc.new_file(tmp_path / "a.arrow", batch.schema) as writer:
+        writer.write_batch(batch)
+    source = open_source(str(tmp_path / "a.arrow"), ["x"], unit="who")
+    with pytest.raises(InputError, match=r"a\.arrow can no longer be read, or is damaged"):
+        list(read_batches(source.files[0], 0, ["x"], 50, "who"))
+
+
 def columns_of(path: Path, types: dict[str, pa.DataType], most: int = 3) -> list[list[Any]]:
     file = File(str(path), path.name, types=tuple(types.items()))
     batches = list(read_batches(file, 0, list(types), most))
@@ -411,6 +434,7 @@ def text(value: bytes | None) -> str | None:
 @example([b'"', b"a,1", b'1,"'], True)
 @example([b"aaaaaaaaaa,111", b"1,2"], True)
 @example([b"aaaaaaaaaaaaaaaaaa,111", b"aaaaaaaaaa,1", b"aaaaaaaaaaa,1"], False)
+@example([b"a,1", b"aaaaaaaaaa,1", b"a,1\r", b'"a","1"\r', b"\r", b"b,2\r"], True)
 def test_a_line_of_csv_that_is_no_record_leaves_out_itself_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[bytes], ends: bool
 ) -> None:
@@ -541,6 +565,21 @@ def test_what_is_read_at_once_is_bounded(tmp_path: Path, monkeypatch: pytest.Mon
 
     assert max(map(len, blocks())) < 1 << 19
     assert columns_of(path, {"x": NUMBER}) == [[1.0, None, 2.0]]
+
+
+def test_blanks_about_names_of_columns_are_no_part_of_them(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b" p ,q\t\r\n a,1\n")
+    assert columns_of(tmp_path / "a.csv", {"p": TEXT, "q": NUMBER}) == [[" a"], [1.0]]
+
+
+def test_rows_of_batches_that_differ_in_size_have_identities_of_their_own(tmp_path: Path) -> None:
+    path, rows = tmp_path / "a.arrow", np.arange(10.0)
+    with pa.ipc.new_file(path, pa.schema([("x", pa.float64())])) as writer:
+        for first, last in ((0, 2), (2, 2), (2, 7), (7, 8), (8, 10)):
+            writer.write_batch(pa.record_batch({"x": rows[first:last]}))
+    blocks = list(read_in_memory(open_source(str(path), ["x"]), Grid((0.0,), (9.0,), 1.0)))
+    assert np.concatenate([block.ids for block in blocks]).tolist() == list(range(10))
+    assert np.concatenate([block.points for block in blocks]).ravel().tolist() == list(range(10))
 
 
 def test_lines_are_split_where_they_are(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from core.grouping import Grouping
 from core.labels import Labels
 from transforms import public_keys
 from transforms.group_keys import GroupKeys, without_long
+from transforms.join_table import open_join
 from transforms.key_labels import LONGEST, label_of, product_of
 from transforms.list_files import InputError
 from transforms.open_source import open_source
@@ -75,6 +76,22 @@ def test_odd_texts_and_longer_keys():
         for public in (('["b"]', '["a"]'), ('["\ufffd"]', '["\\""]'), ('["\u00fc"]',)):
             listed = [key if key is not None and label_of(key) in public else None for key in wanted]
             assert keys_of(batch, ["t"], labels=public) == listed
+
+
+def test_a_key_is_json_whatever_sign_it_is():
+    """Also where no other key of the batch has one that JSON escapes."""
+    for code in (*range(256), 0x2028, 0xFEFF, 0x1F600):
+        assert keys_of(pa.record_batch({"t": [f"a{chr(code)}"]}), ["t"]) == [[f"a{chr(code)}"]]
+
+
+@pytest.mark.parametrize("path", ["https://b/keys.parquet", "nowhere://b/keys.parquet"])
+def test_a_place_that_no_file_can_have_is_told_of_the_field_that_names_it(path):
+    for read, field in (
+        (lambda: read_keys(path, ["t"], [None]), "group_by.keys"),
+        (lambda: open_join(path, "t", None), "input.join.path"),
+    ):
+        with pytest.raises(InputError, match=rf"^{field}\b(?!.*input\.path)"):
+            read()
 
 
 SECONDS = st.integers(-(10**10), 10**10)

@@ -116,6 +116,31 @@ def test_times_of_expressions_have_a_zone_in_all_files_or_in_none(tmp_path: Path
             open_source(str(tmp_path), ["hour"], preparation=made)
     (tmp_path / "c.parquet").unlink()
     assert len(records(open_source(str(tmp_path), ["hour"], preparation=hours)).points) == 6
+def test_a_time_of_a_zone_is_beside_a_text_of_any_zone(tmp_path: Path) -> None:
+    """And without a zone in the column, a text must have none: a condition would mean another time."""
+    write(
+        tmp_path / "a.parquet",
+        x=[1.0, 2.0, 3.0],
+        t=pa.array([0, 3600, 7200], pa.timestamp("s", "Asia/Tokyo")),
+    )
+    for text in ("1970-01-01T02:00:00+01:00", "1970-01-01T01:00:00Z", "1970-01-01T01:00:00"):
+        source = open_source(str(tmp_path), ["x"], preparation=preparation(f"t <= '{text}'"))
+        assert records(source).points.ravel().tolist() == [1, 2]
+        source = open_source(str(tmp_path), ["y"], preparation=preparation(y=f"if(t <= '{text}', 5, 6)"))
+        assert records(source).points.ravel().tolist() == [5, 5, 6]
+    write(tmp_path / "a.parquet", x=[1.0], t=pa.array([0], pa.timestamp("s")))
+    with pytest.raises(InputError, match="has a zone, which timestamps beside it do not have"):
+        open_source(str(tmp_path), ["x"], preparation=preparation("t <= '1970-01-01T01:00:00Z'"))
+
+
+def test_a_derived_column_has_no_name_of_a_joined_one(tmp_path: Path) -> None:
+    write(tmp_path / "rows" / "a.parquet", k=[1, 2], x=[1.0, 2.0])
+    write(tmp_path / "table.parquet", k=[1, 2], y=[5, 6])
+    made = preparation(join=open_join(str(tmp_path / "table.parquet"), "k", None), y="x + 1")
+    with pytest.raises(
+        InputError, match=r"input\.derive\.y: the joined table has a column y, too: rename one"
+    ):
+        open_source(str(tmp_path / "rows"), ["y"], preparation=made)
 
 
 def test_only_the_columns_that_are_needed_are_read(rows, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import io
 import json
 import tracemalloc
+from decimal import Context
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from transforms.read_avro import read_avro, read_avro_schema
 
 COLOR = {"type": "enum", "name": "Color", "symbols": ["red", "blue"]}
 MANY = 10**7
+CONTEXT = Context(prec=60)
 
 
 def encoded(*parts: int | float | str) -> bytes:
@@ -100,3 +102,67 @@ def test_a_column_that_is_not_read_takes_no_memory(tmp_path: Path) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < MANY
+
+
+MEANINGS = {
+    ("int", "date"): (pa.date32(), "1970-01-03"),
+    ("int", "time-millis"): (pa.time32("ms"), "00:00:00.002000"),
+    ("long", "time-micros"): (pa.time64("us"), "00:00:00.000002"),
+    ("long", "timestamp-millis"): (pa.timestamp("ms", "UTC"), "1970-01-01T00:00:00.002000+00:00"),
+    ("long", "timestamp-micros"): (pa.timestamp("us", "UTC"), "1970-01-01T00:00:00.000002+00:00"),
+    ("long", "timestamp-nanos"): (pa.timestamp("ns", "UTC"), "1970-01-01T00:00:00.000000002+00:00"),
+    ("long", "local-timestamp-millis"): (pa.timestamp("ms"), "1970-01-01T00:00:00.002000"),
+    ("long", "local-timestamp-micros"): (pa.timestamp("us"), "1970-01-01T00:00:00.000002"),
+    ("long", "local-timestamp-nanos"): (pa.timestamp("ns"), "1970-01-01T00:00:00.000000002"),
+    ("long", "of another program"): (pa.int64(), "2"),
+}
+
+
+@pytest.mark.parametrize(("stored", "meaning"), MEANINGS)
+def test_what_is_stored_has_the_meaning_that_avro_gives_it(tmp_path: Path, stored: str, meaning: str) -> None:
+    """With the right unit and zone: the stored number is 2 everywhere."""
+    kind, said = MEANINGS[stored, meaning]
+    file = write(tmp_path / "a.avro", {"x": {"type": stored, "logicalType": meaning}}, [encoded(2)])
+    with pa.OSFile(file.path) as opened:
+        assert read_avro_schema(file, opened).field("x").type == kind
+    (column,) = read(file, "x").columns
+    assert column.type == kind
+    told = column[0].as_py()
+    assert (told.isoformat() if hasattr(told, "isoformat") else str(told)) == said
+
+
+@pytest.mark.parametrize("digits", [1, 4, 38])
+def test_a_decimal_has_at_most_the_digits_of_its_type(tmp_path: Path, digits: int) -> None:
+    most = 10**digits - 1
+    kind = {"type": "bytes", "logicalType": "decimal", "precision": digits, "scale": digits // 2}
+    stored = [each.to_bytes(17, "big", signed=True) for each in (most, -most, most + 1, -most - 1, 0)]
+    rows = [encoded(len(each)) + each for each in stored]
+    found = read(write(tmp_path / "a.avro", {"x": kind}, rows), "x").column("x")
+    assert found.type == pa.decimal128(digits, digits // 2)
+    shown = [None if each is None else int(each.scaleb(digits // 2, CONTEXT)) for each in found.to_pylist()]
+    assert shown == [most, -most, None, None, 0]
+
+
+def test_what_is_of_several_types_or_has_too_many_digits_has_a_type_that_no_column_may_have(
+    tmp_path: Path,
+) -> None:
+    long = {"type": "bytes", "logicalType": "decimal", "precision": 39}
+    fields = {"several": ["null", "long", "string"], "long": long, "one": ["null", "long"]}
+    file = write(tmp_path / "a.avro", fields, [encoded(0, 0) + encoded(0)])
+    with pa.OSFile(file.path) as opened:
+        kinds = dict(zip(fields, read_avro_schema(file, opened).types, strict=True))
+    assert kinds == {"several": pa.struct([]), "long": pa.struct([]), "one": pa.int64()}
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 6, 7])
+def test_each_row_is_read_once_however_many_are_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr("transforms.read_avro._ROWS", 3)
+    file = write(tmp_path / "a.avro", {"x": "long"}, [encoded(number) for number in range(rows)])
+    with pa.OSFile(file.path) as opened:
+        batches = list(read_avro(file, opened, 0, ["x"]))
+    assert [number for batch in batches for number in batch.column("x").to_pylist()] == list(range(rows))
+    assert all(0 < len(batch) <= 3 for batch in batches)
+    with pa.OSFile(file.path) as opened:
+        assert sum(map(len, read_avro(file, opened, 0, []))) == rows

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.util import cache_from_source
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -169,6 +170,62 @@ def test_a_process_imports_nothing_before_it_asks_the_function(make: Make) -> No
     assert [runner.run(HARMLESS).tolist() for _ in range(2)] == [[0], [0]]
 
 
+OWN = """
+import os, pathlib, resource
+os.dup2(os.open(os.devnull, os.O_RDONLY), 200)
+pathlib.Path(os.environ["HOME"], "left").write_text("by the import")
+
+def has_a_file_of_the_import(rows):
+    try:
+        return os.fstat(200) and 1.0
+    except OSError:
+        return 0.0
+
+def sees_what_the_import_wrote(rows):
+    return float(len(os.listdir(os.environ["HOME"])))
+
+def may_raise_a_limit(rows):
+    limited = resource.RLIMIT_CORE, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_AS
+    return float(any(low != high for low, high in map(resource.getrlimit, limited)))
+
+def answers_in_a_box(rows):
+    return [[1.0]]
+
+def hashes_a_text(rows):
+    return hash("a text") % 2.0**40
+"""
+"""A module that opens a file with a high number, and writes one, while it is imported."""
+
+
+def own_answers(name: str, isolation: str, grid: Grid = LINE) -> list[int | None]:
+    """Return what a function of `OWN` answers in two blocks."""
+    limits: dict[str, Any] = {"seconds": 20.0, "megabytes": 300, "isolation": isolation}
+    with FunctionRunner(Function(f"own.py:{name}", grid, text=OWN, **limits)) as runner:
+        found = [runner.run(HARMLESS) for _ in range(2)]
+    return [None if each is None else int(each[0]) for each in found]
+
+
+@pytest.mark.parametrize("isolation", ["process", "sandbox"])
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("has_a_file_of_the_import", 0),
+        ("sees_what_the_import_wrote", 0),
+        ("may_raise_a_limit", 0),
+        ("answers_in_a_box", None),  # which is no answer of one axis
+    ],
+)
+def test_every_block_begins_alike(name: str, answer: int | None, isolation: str) -> None:
+    """The first one, too: it has no file that the import opened or wrote, and limits that stay."""
+    assert own_answers(name, isolation) == [answer, answer]
+
+
+def test_hashes_of_texts_are_the_same_in_every_process() -> None:
+    """A step that is repeated on another worker has the same answer."""
+    grid = Grid((0.0,), (2.0**40,), 1.0)
+    assert own_answers("hashes_a_text", "process", grid) == own_answers("hashes_a_text", "process", grid)
+
+
 def test_every_block_has_a_process_of_its_own(make: Make) -> None:
     """The number of the process and the answers that it gave before; both start anew with each block."""
     runner = make("attacks:calls_of_the_process")
@@ -227,6 +284,7 @@ def test_a_function_that_waits_has_more_time_than_one_that_computes(
     runner = make("mean_slowly", seconds=0.4, arguments={"waits": 1.2, "computes": 0.0})
     assert runner.run(HARMLESS).tolist() == [8]
     assert make("mean_slowly", seconds=2.0, arguments={"waits": 0, "computes": 0.3}).run(HARMLESS) is not None
+    assert make("mean_slowly", seconds=0.2, arguments={"waits": 0, "computes": 0.7}).run(HARMLESS) is None
     began = time.monotonic()
     assert make("mean_slowly", seconds=0.4, arguments={"waits": 0, "computes": 60}).run(HARMLESS) is None
     assert time.monotonic() - began < 30  # well below its patience

@@ -44,6 +44,27 @@ def test_arrays_come_back_as_they_were_and_can_be_written() -> None:
         assert found.flags.f_contiguous == array.flags.f_contiguous or not array.flags.contiguous
 
 
+def test_no_piece_overwrites_the_arrays_of_another() -> None:
+    spill = Spill()
+    pieces = [[np.full(size, number), np.arange(size)] for number, size in enumerate((5, 0, 900, 3, 40))]
+    kept = [spill.put(piece) for piece in pieces]
+    for place, piece in zip(kept, pieces, strict=True):
+        assert all(map(np.array_equal, spill.get(place), piece))
+
+
+def test_what_the_system_writes_and_reads_in_parts_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may do less than it is asked to, such as where a disk is nearly full."""
+    write, read = os.pwrite, os.preadv
+    monkeypatch.setattr(os, "pwrite", lambda file, data, at: write(file, data[:7], at))
+    monkeypatch.setattr(os, "preadv", lambda file, into, at: read(file, [into[0][:5]], at))
+    spill, rows = Spill(), np.arange(50)
+    first, second = spill.put([b"text", rows]), spill.put(rows[::-1].copy())
+    assert np.array_equal(spill.get(first)[1], rows) and np.array_equal(spill.get(second), rows[::-1])
+    os.ftruncate(spill._file, 300)
+    with pytest.raises(OSError, match="a spilled piece is incomplete"):
+        spill.get(first)
+
+
 def test_a_step_of_this_process_finds_the_same_file() -> None:
     spill = Spill()
     assert pickle.loads(pickle.dumps(spill)) is spill

@@ -72,6 +72,19 @@ def test_means_are_exact_on_the_largest_grids() -> None:
         assert last.tolist() == [[most]]
 
 
+@pytest.mark.parametrize("keep", ["mean", "min", "max"])
+@pytest.mark.parametrize("most", [5, 2**40])
+def test_what_is_computed_of_a_unit_is_of_each_column_of_its_own_rows(keep: Keep, most: int) -> None:
+    """Means of two rows lie between two steps half of the time: they are rounded up."""
+    rng = np.random.default_rng(0)
+    grid = Grid((0.0, 0.0), (float(most), float(most)), 1.0)
+    of_unit = np.r_[np.repeat(np.arange(500), 2), np.full(7, 500), 501]
+    points = rng.integers(0, most + 1, (len(of_unit), 2))
+    of = {"mean": exact_mean, "min": lambda own: own.min(axis=0), "max": lambda own: own.max(axis=0)}[keep]
+    expected = [list(of(points[of_unit == unit])) for unit in range(502)]
+    assert computed(points, of_unit, grid, keep).tolist() == expected
+
+
 def test_a_unit_of_the_same_identity_changes_nothing() -> None:
     """Two units with one identity have equal rows: each keeps what it would keep alone."""
     rng = np.random.default_rng(0)

@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.aggregate import Counts
+from core.budget import Budget
 from core.domain import Grid
-from core.mechanisms.exponential import Exponential
+from core.mechanisms.exponential import Exponential, missed_scores
 from core.noise import Noise
-from core.order_statistics import smooth_sensitivity
-from core.sample_and_aggregate.median import MEDIAN, Cells, about_median
+from core.order_statistics import choose_by_rank, smooth_sensitivity
+from core.sample_and_aggregate.median import MEDIAN, Cells, MedianOfAnswers, about_median
 from core.sample_and_aggregate.outputs import Outputs
 from core.sample_and_aggregate.params import SampleAndAggregate
 from core.sample_and_aggregate.smooth_median import SmoothMedianOfAnswers
@@ -93,6 +94,38 @@ def test_the_median_is_exact_where_the_blocks_are_many():
     assert plan.spend.epsilon <= BUDGET.epsilon
 
 
+@pytest.mark.parametrize("blocks", range(3, 14))
+def test_cells_without_those_that_agree_are_as_far_from_the_median_as_promised(blocks, monkeypatch):
+    """Those that do not agree are all at one end of the axis. For one of its ends the margin is reached."""
+    asked = []
+    monkeypatch.setattr(
+        "core.mechanisms.exponential.Exponential.point",
+        lambda self, starts, lengths, scores, noise: asked.append((starts, scores)) or 0,
+    )
+    for agreeing in range(1, blocks + 1):
+        params, away = SampleAndAggregate(blocks, stable_fraction=agreeing / blocks), []
+        method = MedianOfAnswers(Setting(PLANE, params, BUDGET, ADD, bytes(16)))
+        for others in (0, 10):
+            counts = Counts.of(np.repeat([5, others], [agreeing, blocks - agreeing]))
+            choose_by_rank(counts, 10, MEDIAN, Exponential(what="", scale=1.0, spread=2), SeededNoise(0))
+            starts, scores = asked.pop()
+            away.append(-scores[np.asarray(starts) != 5].max())
+        assert method.stable == agreeing
+        assert min(away) == method._margin or method._margin <= 0
+
+
+@pytest.mark.parametrize("axes", [1, 2, 4])
+def test_the_cells_of_all_axes_share_the_probability_that_their_promise_fails(axes):
+    grid = Grid((0.0,) * axes, (1.0,) * axes, 2.0**-20)
+    params = SampleAndAggregate(200, failure=0.1)
+    method = MedianOfAnswers(Setting(grid, params, Budget(0.4 * axes, 0.0), ADD, bytes(16)))
+    choice, failure = method._round(1.0).choice, method.value_failure / axes
+    most = method._promised_cells(choice)
+    assert most > 3
+    assert choice.scale * missed_scores(most, failure) <= method._margin + 1e-9
+    assert choice.scale * missed_scores(most + 1, failure) > method._margin
+
+
 @pytest.mark.parametrize("blocks", [9, 10])
 def test_a_radius_tells_of_the_median_only_if_it_holds_more_than_half(blocks):
     """In the plane, as many answers are 0 as the radius holds, and all others are far away."""
@@ -104,6 +137,8 @@ def test_a_radius_tells_of_the_median_only_if_it_holds_more_than_half(blocks):
         steps, errors = about_median(radius, points, np.zeros(2, dtype=np.int64), SeededNoise(0))
         upper = np.sort(points[:, 0])[blocks // 2]  # the larger one of two medians
         assert steps == 0 and errors == ((0.0, 0.0) if upper == 0 else None)
+        steps, errors = about_median(radius, points, np.full(2, 3), SeededNoise(0))
+        assert steps == 5 and errors == ((5.0, 5.0) if upper == 0 else None)  # next to the root of 18
 
 
 @pytest.mark.parametrize("beta", [0.05, 0.5])

@@ -73,8 +73,10 @@ def test_outputs_merge_free_of_order(a, b, c):
 
 
 def test_missing_and_unknown_blocks():
-    table = collected([(1, 4, 5), (9, 8, 8)]).table(3, np.array([7, 7]))
-    assert table.tolist() == [[7, 7], [4, 5], [7, 7]]
+    for unknown in (3, 5):
+        found = collected([(1, 4, 5), (unknown, 8, 8)])
+        assert found.table(3, np.array([7, 7])).tolist() == [[7, 7], [4, 5], [7, 7]]
+        assert found.answered(3) == 1
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -224,7 +226,7 @@ def test_releases_are_total(name, blocks):
         assert isinstance(found, Stable | Unstable)
         if isinstance(found, Stable):
             result = found.result(PLANE)
-            assert len(result.value) == 2
+            assert len(result.value) == 2 and set(found.value) <= set(range(PLANE.extents[0] + 1))
             assert result.radius is None or (result.radius >= 0 and blocks == 50)
 
 

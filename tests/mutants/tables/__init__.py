@@ -15,6 +15,7 @@ from tests.mutants.tables import (
     edges,
     files,
     first_questions,
+    functions,
     geography,
     groups,
     job_texts,
@@ -138,5 +139,12 @@ MUTANTS = (
     *choices.DEMO,
     *choices.QUANTITIES,
     *choices.GEOGRAPHY,
+    *functions.PROMISED,
+    *functions.READING,
+    *functions.ROWS,
+    *functions.GOOGLE,
+    *functions.UNITS,
+    *functions.TRIED,
+    *functions.PROCESSES,
 )
 """Every wrong version."""

@@ -9,6 +9,7 @@ import pytest
 
 import shoal
 from pipelines.errors import JobError
+from pipelines.job.function_file import carry_function
 from pipelines.job.job import check_job, load_job
 from tests.pipelines.jobs import changes
 from transforms.run_function import FunctionError, FunctionRunner
@@ -122,3 +123,22 @@ def test_code_belongs_to_a_file(bench, beside):
         check_job(bench.changed({**beside, "params": module}))
     with pytest.raises(JobError, match=r"params.code is missing"):
         check_job(bench.changed(beside))
+
+
+def test_the_text_that_a_job_has_is_not_replaced_and_a_home_is_a_place(tmp_path, monkeypatch):
+    """A job that was written with its text is the same wherever it is read."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    (tmp_path / "f.py").write_text("beside = 1\n")
+    (home / "f.py").write_text("at_home = 1\n")
+    found = []
+    for params in (
+        {"function": "f.py:f", "code": "own = 1\n"},
+        {"function": "f.py:f"},
+        {"function": "~/f.py:f"},
+    ):
+        raw = {"params": params}
+        carry_function(raw, str(tmp_path))
+        found.append(raw["params"]["code"])
+    assert found == ["own = 1\n", "beside = 1\n", "at_home = 1\n"]

@@ -62,8 +62,20 @@ def test_a_round_in_parts_is_announced_once(monkeypatch):
     monkeypatch.setitem(progress._LISTENERS, "here", heard.append)
     step = Announced(InParts(), "here")
     assert (step.parts, Announced(Step(), "here").parts) == (3, 1)
-    assert [step.release_part(number, 2, 5, None) for number in range(3)] == [(0, 10), (1, 10), (2, 10)]
+    assert [step.release_part(number, 2, 5, None) for number in range(2)] == [(0, 10), (1, 10)]
+    assert heard == []
+    assert step.release_part(2, 2, 5, None) == (2, 10)
     assert heard == ["step"]
+
+
+def test_a_round_of_several_strands_is_told_once_it_has_released_in_all_of_them():
+    heard = io.StringIO()
+    with announced([Step("one"), Step("two")], Events(heard, now), times=3) as (one, two):
+        told = []
+        for step in (one, one, two, one, two, two):
+            step.release(1, 1, None)
+            told.append([json.loads(line)["round"] for line in heard.getvalue().splitlines()])
+    assert told == [[], [], [], ["one"], ["one"], ["one", "two"]]
 
 
 def test_a_worker_in_another_process_has_no_listener():

@@ -177,6 +177,23 @@ def test_a_file_is_prepared_for_a_swap_with_its_folder(folder, place, monkeypatc
         folder.prepare_swap("file")
 
 
+def test_a_file_that_may_not_be_written_is_not_swapped_though_its_folder_may(folder, place, monkeypatch):
+    """A rename would do it, and whoever denied the file meant to keep it."""
+    folder.create("file", b"one")
+    opened = os.open
+
+    def deny(where, flags, *given, **named):
+        if str(where).endswith("file") and flags & (os.O_RDWR | os.O_WRONLY):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), where)
+        return opened(where, flags, *given, **named)
+
+    monkeypatch.setattr(os, "open", deny)
+    for swap in (lambda: folder.swap("file", b"one", b"two"), lambda: folder.prepare_swap("file")):
+        with pytest.raises(JobError, match=r"file cannot be written \(Permission denied\): let this account"):
+            swap()
+    assert folder.read("file") == b"one"
+
+
 def test_what_killed_writers_left_is_swept(folder, place):
     folder.create("file", b"one")
     (place / ".file.staging").mkdir(0o700)
