@@ -116,6 +116,8 @@ def test_times_of_expressions_have_a_zone_in_all_files_or_in_none(tmp_path: Path
             open_source(str(tmp_path), ["hour"], preparation=made)
     (tmp_path / "c.parquet").unlink()
     assert len(records(open_source(str(tmp_path), ["hour"], preparation=hours)).points) == 6
+
+
 def test_a_time_of_a_zone_is_beside_a_text_of_any_zone(tmp_path: Path) -> None:
     """And without a zone in the column, a text must have none: a condition would mean another time."""
     write(

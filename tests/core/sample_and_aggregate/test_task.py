@@ -88,6 +88,14 @@ def test_the_budget_is_spent_and_no_more(name, relation, budget):
     assert {m.round for m in plan.mechanisms} == {step.name for step in plan.rounds} == {"aggregate"}
 
 
+def test_axes_share_delta_where_the_noise_of_a_median_has_one():
+    budget = Budget(3.0, 1e-3)
+    plan = plan_for("smooth_median", blocks=10_000, budget=budget)
+    assert plan.rounds[0].noise.density == "laplace"
+    assert 0.99 * budget.delta <= plan.spend.delta <= budget.delta
+    assert 0.99 * budget.epsilon <= plan.spend.epsilon <= budget.epsilon
+
+
 @pytest.mark.parametrize("ranges", ["tight", "loose"])
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_average_draws_what_is_charged(ranges, relation):

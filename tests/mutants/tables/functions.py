@@ -559,4 +559,12 @@ PROCESSES = (
         "",
         Selection(("tests/transforms/test_run_function.py",), "hashes_of"),
     ),
+    Mutant(
+        5,
+        "core/sample_and_aggregate/smooth_median.py",
+        "the median of each axis has all of delta",
+        "one.delta / axes)",
+        "one.delta)",
+        Selection(("tests/core/sample_and_aggregate/test_task.py",), only="share_delta"),
+    ),
 )
