@@ -338,8 +338,12 @@ def test_target_beyond_the_rows_is_no_error(bench):
 
 
 @pytest.mark.parametrize("key", ["input.path", "output", "privacy.ledger"])
-def test_credentials_before_a_host_are_not_shown(bench, refused, key):
-    says = refused(bench.run({key: "https://user:s3cret@host/a"}))
+@pytest.mark.parametrize(
+    "url",
+    ["user:s3cret@host/a", "user:s3c/s3cret@host/a", "host/a.parquet?sig=s3cret", "user:s3cret%40host/a"],
+)
+def test_credentials_of_a_url_are_not_shown(bench, refused, key, url):
+    says = refused(bench.run({key: f"https://{url}"}))
     assert "s3cret" not in says and "begins with https://, which is not supported" in says
 
 
