@@ -337,16 +337,6 @@ def test_target_beyond_the_rows_is_no_error(bench):
     assert bench.release()["outcome"] == "not_found"
 
 
-@pytest.mark.parametrize("key", ["input.path", "output", "privacy.ledger"])
-@pytest.mark.parametrize(
-    "url",
-    ["user:s3cret@host/a", "user:s3c/s3cret@host/a", "host/a.parquet?sig=s3cret", "user:s3cret%40host/a"],
-)
-def test_credentials_of_a_url_are_not_shown(bench, refused, key, url):
-    says = refused(bench.run({key: f"https://{url}"}))
-    assert "s3cret" not in says and "begins with https://, which is not supported" in says
-
-
 def test_numbers_without_a_dot_are_numbers(bench):
     text = yaml.safe_dump(bench.changed({})).replace("delta: 1.0e-06", "delta: 1e-6")
     assert "delta: 1e-6" in text
