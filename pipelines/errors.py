@@ -1,5 +1,6 @@
 """Errors of jobs. Each problem is one sentence: the field, its value, and what is allowed."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -86,6 +87,7 @@ def sentences_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
 
 
 _CODE = ("params", "code")
+_URL = re.compile(r"://.*[@?%].*")
 
 
 def check_text(value: Any, path: Sequence[str | int] = ()) -> None:
@@ -172,9 +174,14 @@ def _name(path: Sequence[str | int]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
+def without_credentials(text: str) -> str:
+    """Return a text cut at a URL that may have a password or a token."""
+    return _URL.sub("://...", text)
+
+
 def quoted(value: object) -> str:
-    """Return the repr of a value on one line, cut to 60 characters."""
-    text = " ".join(repr(value).split())
+    """Return the repr of a value on one line, cut to 60 characters and at a URL with credentials."""
+    text = without_credentials(" ".join(repr(value).split()))
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -128,6 +128,7 @@ class Preparation:
             for file, schema in zip(files, schemas, strict=True):
                 for place in schema.get_all_field_indices(name):
                     kind = schema.field(place).type
+                    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
                     if pa.types.is_timestamp(kind):
                         first.setdefault(kind.tz is not None, file)
             if len(first) > 1:

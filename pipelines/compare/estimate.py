@@ -164,7 +164,9 @@ def _sampled(
         v = min(v, reach / 2)  # where the product is largest
         added = v * (reach - v) / (n - more)
     error = math.hypot(figure.error, math.sqrt(most * shared * max(0.0, added)))
-    two = domain.get("step", 0.0) >= high - low  # of two values the mean tells the variance
+    step = domain.get("step", 0.0)
+    step = 1.0 if isinstance(step, str) else step  # numbers beside dates are whole
+    two = step >= high - low  # of two values the mean tells the variance
     return replace(figure.alone, error=error, widest=variance is None and not two)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from core.times import Times
 from pipelines.answers.answer import Release, Rows
 from pipelines.answers.text import row_key
 from pipelines.compare.estimate import (
@@ -112,11 +113,21 @@ def _ranges(release: Release, rows: Rows) -> Iterator[Estimate]:
 def _histogram(release: Release, rows: Rows) -> Iterator[Estimate]:
     if rows is None:
         return
-    ends = [[rows[f"{end}_{axis}"] for axis in range(len(_columns(release)))] for end in ("lower", "upper")]
+    axes = range(len(_columns(release)))
+    ends = [[_at_points(release, rows[f"{end}_{axis}"], axis) for axis in axes] for end in ("lower", "upper")]
     error = _promise(release, "standard_error")
     for place, count in enumerate(rows["count"].tolist()):
         low, high = (", ".join(str(column[place]) for column in columns) for columns in ends)
         yield Estimate(f"cell from {low} to {high}", count, error, counts=True)
+
+
+def _at_points(release: Release, ends: Any, axis: int) -> Any:
+    """Return ends of cells, at grid points: older releases have those of dates up to a step before."""
+    if ends.dtype.kind != "M":
+        return ends
+    domain = release["domain"]
+    times = Times.of(domain["lower"], domain["upper"], domain["step"])
+    return times.instants(np.ceil(times.place(ends, axis)), axis)
 
 
 def _statistics(release: Release, rows: Rows) -> Iterator[Estimate]:

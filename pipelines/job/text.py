@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from pipelines.errors import JobError
+from pipelines.errors import JobError, without_credentials
 from pipelines.job.function_file import carry_function
 from pipelines.storage.locate import absolute, open_file
 
@@ -224,8 +224,9 @@ def override_key(job: dict[str, Any], override: str) -> None:
     name, equals, text = override.partition("=")
     if not (equals and text.strip()):
         raise JobError(f"--set {override} is not an override: give key=value, such as privacy.epsilon=2.")
-    place, key = _below(job, name, f"--set {override}")
-    value, mark = _parse(text, f"--set {override}", key), _WITH_HASH.search(text)
+    where = f"--set {without_credentials(override)}"
+    place, key = _below(job, name, where)
+    value, mark = _parse(text, where, key), _WITH_HASH.search(text)
     before = text[: mark.start()].strip() if mark and text.strip()[0] not in _BEGINS else None
     place[key] = (
         text.strip() if before is not None and value in (before, None) and before != "null" else value

@@ -9,6 +9,9 @@ from pipelines.storage.local_folder import LocalFolder
 from transforms.extras import needs
 from transforms.schemes import EXTRAS, GCS, KNOWN, LOCAL, split_scheme
 
+_SECRET = {"@", "?", "%"}
+"""What a URL with credentials has: behind a password, before a token, or in place of one of these."""
+
 
 def open_folder(path: str) -> Folder:
     """Return the folder at `path`, which need not exist yet.
@@ -62,10 +65,10 @@ def absolute(path: str) -> str:
             f"A path has a : or an @ right after {scheme}, which no bucket has. If these are credentials, "
             "logs would show them: give them in the environment."
         )
-    if scheme not in EXTRAS and scheme != LOCAL and "@" in rest.partition("/")[0]:
+    if scheme not in EXTRAS and scheme != LOCAL and _SECRET & {*rest}:
         raise JobError(
-            f"A path begins with {scheme}, which is not supported, and has an @ behind it, so it may have "
-            f"credentials and is not shown: give a local path or {KNOWN}."
+            f"A path begins with {scheme}, which is not supported. It may have credentials, so it is not "
+            f"shown: give a local path or {KNOWN}."
         )
     if scheme != LOCAL or not path:
         return path

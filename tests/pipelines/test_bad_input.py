@@ -337,12 +337,6 @@ def test_target_beyond_the_rows_is_no_error(bench):
     assert bench.release()["outcome"] == "not_found"
 
 
-@pytest.mark.parametrize("key", ["input.path", "output", "privacy.ledger"])
-def test_credentials_before_a_host_are_not_shown(bench, refused, key):
-    says = refused(bench.run({key: "https://user:s3cret@host/a"}))
-    assert "s3cret" not in says and "begins with https://, which is not supported" in says
-
-
 def test_numbers_without_a_dot_are_numbers(bench):
     text = yaml.safe_dump(bench.changed({})).replace("delta: 1.0e-06", "delta: 1e-6")
     assert "delta: 1e-6" in text

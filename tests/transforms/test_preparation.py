@@ -145,6 +145,16 @@ def test_a_derived_column_has_no_name_of_a_joined_one(tmp_path: Path) -> None:
         open_source(str(tmp_path / "rows"), ["y"], preparation=made)
 
 
+def test_times_of_dictionaries_have_a_zone_in_all_files_or_in_none(tmp_path: Path) -> None:
+    for name, zone in (("a", None), ("b", "UTC")):
+        times = pa.array([0, 1], pa.timestamp("us", zone)).dictionary_encode()
+        table = pa.table({"time": times})
+        with pa.ipc.new_file(tmp_path / f"{name}.arrow", table.schema) as file:
+            file.write_table(table)
+    with pytest.raises(InputError, match=r"time has a zone in b\.arrow, .* but none in a\.arrow; it"):
+        open_source(str(tmp_path), ["hour"], preparation=preparation(None, hour="hour(time)"))
+
+
 def test_only_the_columns_that_are_needed_are_read(rows, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, _ = rows
     seen = []
