@@ -29,9 +29,7 @@ def convert_text(file: File, column: str, kind: pa.DataType, times: str) -> str:
         return f"give it the type {'date' if times == _DATES else 'timestamp'} in input.types"
     converted = f"pandas.to_datetime(frame[{column!r}]{', utc=True' if times == _ZONED else ''})"
     converted += ".astype('date32[day][pyarrow]')" if times == _DATES else ""
-    return f"convert the text first, such as by {converted}{'' if times == _ZONED else _derived(times)}"
-
-
-def _derived(times: str) -> str:
-    """Return the function that reads the text where a job may derive columns."""
-    return f", or read it by {'date' if times == _DATES else 'timestamp'}(...) in input.derive"
+    if times == _ZONED:
+        return f"convert the text first, such as by {converted}"
+    read = "date" if times == _DATES else "timestamp"
+    return f"convert the text first, such as by {converted}, or read it by {read}(...) in input.derive"

@@ -70,7 +70,7 @@ class Cells:
             zip(places, self.grid.extents, self.shape, strict=True)
         ):
             single = cells == extent + 1
-            if self.grid.wide:
+            if self.grid.wide or self.grid.times is not None:
                 firsts = (place, place) if single else (self._first(place + i, axis) for i in (0, 1))
                 lower, upper = (self.grid.restore_axis(first, axis) for first in firsts)
                 columns |= {f"cell_{axis}": place, f"lower_{axis}": lower, f"upper_{axis}": upper}
@@ -78,8 +78,6 @@ class Cells:
             columns[f"cell_{axis}"] = place
             for end, cell in (("lower", place), ("upper", place if single else place + 1)):
                 steps = cell if single else cell * extent / cells
-                if self.grid.times is not None:
-                    steps = cell if single else self._first(cell, axis)
                 ends = self.grid.lower[axis] + steps * self.grid.step
                 columns[f"{end}_{axis}"] = self.grid.with_decimals(ends, steps)
         return columns | {"count": counts}
