@@ -87,7 +87,8 @@ def sentences_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
 
 
 _CODE = ("params", "code")
-_URL = re.compile(r"://.*[@?%].*")
+_URL = re.compile(r"://.*[@?%].*", re.DOTALL)
+"""A URL that may have credentials: behind a password is an @, before a token a ?, or a % in place of one."""
 
 
 def check_text(value: Any, path: Sequence[str | int] = ()) -> None:

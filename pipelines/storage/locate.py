@@ -3,14 +3,11 @@
 import os
 import posixpath
 
-from pipelines.errors import JobError
+from pipelines.errors import JobError, without_credentials
 from pipelines.storage.folder import Folder
 from pipelines.storage.local_folder import LocalFolder
 from transforms.extras import needs
 from transforms.schemes import EXTRAS, GCS, KNOWN, LOCAL, split_scheme
-
-_SECRET = {"@", "?", "%"}
-"""What a URL with credentials has: behind a password, before a token, or in place of one of these."""
 
 
 def open_folder(path: str) -> Folder:
@@ -65,7 +62,7 @@ def absolute(path: str) -> str:
             f"A path has a : or an @ right after {scheme}, which no bucket has. If these are credentials, "
             "logs would show them: give them in the environment."
         )
-    if scheme not in EXTRAS and scheme != LOCAL and _SECRET & {*rest}:
+    if scheme not in EXTRAS and scheme != LOCAL and without_credentials(path) != path:
         raise JobError(
             f"A path begins with {scheme}, which is not supported. It may have credentials, so it is not "
             f"shown: give a local path or {KNOWN}."
