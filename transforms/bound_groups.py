@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.sampling import siphash
-from transforms.joined_batches import joined_batches
+from transforms.joined_batches import decoded, joined_batches
 from transforms.read_blocks import Descriptor
 from transforms.split_units import Shard, Splitting, read_split, seen, split_batch, stream
 from transforms.unit_groups import GroupNames, UnitGroups
@@ -55,9 +55,11 @@ def split_owners(splitting: Splitting, descriptor: Descriptor) -> Iterator[tuple
         shard = (siphash(unit_ids(units), splitting.salt, _OWNERS) % np.uint64(SHARDS)).astype(np.int64)[kept]
         order = pa.array(kept[np.argsort(shard, kind="stable")])
         own = seen(splitting, batch).columns
-        owned = pa.RecordBatch.from_arrays(  # without metadata, which may describe all rows of a file
-            [*own, units, pa.array(groups)], names=[*splitting.columns, "", ""]
-        ).take(order)
+        owned = decoded(
+            pa.RecordBatch.from_arrays(
+                [*own, units, pa.array(groups)], names=[*splitting.columns, "", ""]
+            ).take(order)
+        )
         start = 0
         for number, size in enumerate(np.bincount(shard, minlength=SHARDS).tolist()):
             rows = stream(owned.slice(start, size)) if size else b""

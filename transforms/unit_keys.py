@@ -53,12 +53,16 @@ def unit_keys(units: pa.Array, salt: bytes) -> pa.Array:
         salt: 16 secret bytes.
 
     Returns:
-        Shape (n,), int64 or binary(16); null where the unit is null.
+        Shape (n,), int64 or binary(16), or a dictionary of binary(16) for one of units; null where the unit
+        is null. A key may be in the dictionary several times.
     """
     if isinstance(units, pa.ExtensionArray):
         units = units.storage
     if pa.types.is_dictionary(units.type):
-        return unit_keys(units.dictionary, salt).take(units.indices)
+        keys = unit_keys(units.dictionary, salt)
+        if pa.types.is_integer(keys.type) or keys.null_count:
+            return keys.take(units.indices)
+        return pa.DictionaryArray.from_arrays(units.indices, keys)  # 16 bytes of each key are moved once
     kind = units.type
     if pa.types.is_unsigned_integer(kind):
         return pc.cast(units, pa.uint64()).view(pa.int64())
@@ -96,18 +100,20 @@ def unit_ids(keys: pa.Array) -> U64:
     """
     if pa.types.is_integer(keys.type):
         return np.asarray(keys.to_numpy(zero_copy_only=False), dtype=np.int64).view(np.uint64)
-    return _words(keys)[:, 0].astype(np.uint64)
+    return _words(keys, 0)
 
 
 def last_words(keys: pa.Array) -> U64:
     """Return the 64 bits of each key of 128 bits that `unit_ids` leaves out, shape (n,)."""
-    return _words(keys)[:, 1].astype(np.uint64)
+    return _words(keys, 1)
 
 
-def _words(keys: pa.Array) -> NDArray[Any]:
-    """Return keys of 128 bits as words, shape (n, 2)."""
+def _words(keys: pa.Array, place: int) -> U64:
+    """Return the first or the second word of keys of 128 bits, shape (n,)."""
+    if pa.types.is_dictionary(keys.type):
+        return np.take(_words(keys.dictionary, place), keys.indices.to_numpy(), mode="clip")
     words = np.frombuffer(keys.buffers()[1], dtype="<u8").reshape(-1, 2)
-    return words[keys.offset : keys.offset + len(keys)]
+    return words[keys.offset : keys.offset + len(keys), place].astype(np.uint64)
 
 
 def _hash_texts(texts: pa.Array, width: Any, salt: bytes) -> NDArray[Any]:

@@ -50,15 +50,22 @@ class ShardRows:
             keys: shape (n,), of `unit_keys`, without nulls.
             words: shape (n,) each, as many for all rows.
         """
-        ids = unit_ids(keys)
-        own = [ids] if pa.types.is_integer(keys.type) else [ids, last_words(keys)]
+        told = pa.types.is_dictionary(keys.type) and len(keys.dictionary) <= len(keys)
+        every = keys.dictionary if told else keys
+        ids = unit_ids(every)
+        own = [ids] if pa.types.is_integer(every.type) else [ids, last_words(every)]
         shard = ids * self._factor
         shard >>= np.uint64(32)
         shard *= np.uint64(self._shards)
         shard >>= np.uint64(32)
         shard = shard.astype(self._places)
+        if told:
+            place = keys.indices.to_numpy().astype(np.intp)
+            shard = np.take(shard, place, mode="clip")
         order = np.argsort(shard, kind="stable")
-        rows = [np.take(word, order, mode="clip") for word in (*own, *words)]
+        key = np.take(place, order, mode="clip") if told else order
+        rows = [np.take(word, key, mode="clip") for word in own]
+        rows += [np.take(word, order, mode="clip") for word in words]
         start = 0
         for parts, size in zip(self._parts, np.bincount(shard, minlength=self._shards).tolist(), strict=True):
             if size:

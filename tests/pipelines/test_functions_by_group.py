@@ -111,7 +111,7 @@ def test_each_group_has_the_answers_of_its_rows_alone(
         assert len(found[number]) == (0 if label == "nowhere" else BLOCKS)
 
 
-def source_of(folder: Path, who: list[int], city: list[str | None]) -> tuple[Source, GroupKeys]:
+def source_of(folder: Path, who: list[Any], city: list[str | None]) -> tuple[Source, GroupKeys]:
     keys = GroupKeys(("city",), (None,), check_keys())
     folder.mkdir(parents=True, exist_ok=True)
     table = {"x": np.arange(len(who), dtype=float), "who": who, "city": pa.array(city, pa.string())}
@@ -192,6 +192,26 @@ def test_a_unit_is_in_few_groups_with_all_of_its_rows_in_one_block_of_each(
         for group in groups:  # no row is left out of a group that a unit keeps
             own = [row for row in range(len(who)) if (who[row], city[row]) == (unit, group)]
             assert set(own) <= set(rows)
+
+
+def test_what_is_sent_of_units_depends_on_their_own_rows_alone(
+    tmp_path: Path, visitors: tuple[list[int], list[str | None]]
+) -> None:
+    """Also where a file has a dictionary of them, which has the others, too."""
+    who, city = visitors
+    pieces = []
+    for renamed in (None, 7):
+        names: list[Any] = ["somebody else" if unit == renamed else f"person {unit}" for unit in who]
+        source, keys = source_of(tmp_path / str(renamed), names, city)
+        splitting = Splitting(("x",), "who", 5, SALT, keys=keys, groups=2)
+        sent: dict[int, list[Any]] = {}
+        for descriptor in list_row_groups(source.files[0]):
+            for number, piece in split_owners(splitting, descriptor):
+                sent.setdefault(number, []).append(piece.rows)
+        pieces.append(sent)
+    assert len(pieces[0]) == len(pieces[1]) == SHARDS
+    assert sum(any(rows) for rows in pieces[0].values()) > 20
+    assert sum(pieces[0][number] != pieces[1][number] for number in range(SHARDS)) <= 2
 
 
 @pytest.mark.parametrize("shards", [SHARDS, 3])

@@ -12,6 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
 from apache_beam.runners.portability.fn_api_runner.fn_runner import BundleManager
 from apache_beam.runners.worker.data_plane import PeriodicThread
+from apache_beam.runners.worker.statesampler import StateSampler
 
 from transforms.embedded_runner import EmbeddedRunner, _Parts
 
@@ -67,6 +68,22 @@ def test_no_other_thread_flushes_what_one_writes(tmp_path: Path, monkeypatch: py
 def test_threads_need_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_handlers, "GrpcServer", None)
     assert run(EmbeddedRunner(), tmp_path / "read", lambda number: [(number % 2, number)]) == list("0123")
+
+
+def test_the_end_of_a_bundle_waits_for_no_sampler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default it would wait up to a fifth of the bundle's time, and up to 0.2 s."""
+    monkeypatch.setattr(StateSampler.__init__, "__defaults__", (200,))
+    periods = []
+
+    class Noted(StateSampler):
+        def start(self) -> None:
+            periods.append(self.sampling_period_ms)
+            super().start()
+
+    monkeypatch.setattr("apache_beam.runners.worker.statesampler.StateSampler", Noted)
+    numbers = run(EmbeddedRunner(), tmp_path / "read", lambda number: [(number % 2, number)])
+    assert numbers == list("0123")
+    assert periods and max(periods) <= 5
 
 
 def test_bundles_of_a_stage_have_different_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,6 +117,22 @@ def test_all_rows_of_a_unit_are_in_one_shard_with_their_labels(text: bool, citie
     assert found == Counter((int(unit), b"%d" % each) for unit, each in zip(units, city, strict=True))
 
 
+@pytest.mark.parametrize("units", [40, 5000])
+def test_pieces_are_the_same_whether_units_have_a_dictionary(units: int) -> None:
+    """One of few units, one of more than there are rows, and one that has each unit twice."""
+    names = pa.array([f"person {unit}" for unit in range(units)])
+    who = RNG.integers(0, units, 3000)
+    twice = pa.DictionaryArray.from_arrays(who + units * (np.arange(3000) % 2), pa.concat_arrays([names] * 2))
+    pieces = []
+    for column in (names.take(pa.array(who)), pa.DictionaryArray.from_arrays(who, names), twice):
+        rows = ShardRows(16, SALT)
+        for first in (0, 1000):
+            keys = unit_keys(column, SALT).slice(first, 2000 if first else 1000)
+            rows.add(keys, [np.arange(len(keys), dtype=np.uint64) + np.uint64(first)])
+        pieces.append(dict(rows.pieces()))
+    assert pieces[0] == pieces[1] == pieces[2] and len(pieces[0]) == 16
+
+
 @pytest.mark.parametrize("many", [2, 50, 10_000])
 @pytest.mark.parametrize("pieces", [1, 5])
 def test_all_rows_of_a_unit_are_in_one_batch(monkeypatch: pytest.MonkeyPatch, pieces: int, many: int) -> None:
