@@ -122,7 +122,7 @@ def reduce_units(
             yield from reduce_units(dealt, reduction, salt, dealt_before + 1)
 
 
-def _of_held(pieces: Sequence[Rows], reduction: Reduction, salt: bytes) -> Iterator[Any]:
+def _of_held(pieces: list[Rows], reduction: Reduction, salt: bytes) -> Iterator[Any]:
     for batch in in_batches(pieces, salt):
         rows = sum(len(piece[0]) for piece in batch)
         if rows > _WHOLE:
@@ -131,32 +131,36 @@ def _of_held(pieces: Sequence[Rows], reduction: Reduction, salt: bytes) -> Itera
             yield reduction.whole(unit_rows(joined(batch), reduction.words, salt))
 
 
-def in_batches(pieces: Sequence[Rows], salt: bytes) -> Iterator[list[Rows]]:
+def in_batches(pieces: list[Rows], salt: bytes) -> Iterator[list[Rows]]:
     """Yield the rows of a shard in batches, of which each has all rows of its units, at least one row.
 
-    So what is made of the rows of units takes the memory of one batch, however many rows a shard has.
+    So what is made of the rows of units takes the memory of one batch, however many rows a shard has. A piece
+    of many rows is let go when it is sorted by batch.
 
     Args:
-        pieces: words of rows.
+        pieces: words of rows; the list is empty afterwards.
         salt: 16 secret bytes.
     """
     total = sum(len(piece[0]) for piece in pieces)
     if total < _MANY:
         if total:
-            yield list(pieces)
+            yield list(_let_go(pieces))
         return
     bits = np.uint64(min(16, (total // _MANY).bit_length() + 1))
     sorted_ = []
-    for piece in _larger(pieces, _SMALL):
-        batch = (piece[0] * secret_factor(salt, _BATCH) >> np.uint64(64) - bits).astype(np.uint16)
-        order = np.argsort(batch, kind="stable").astype(np.uint32)
-        sorted_.append((piece, order, np.searchsorted(batch[order], np.arange((1 << int(bits)) + 1))))
+    for piece in _larger(_let_go(pieces), _SMALL):
+        batch = piece[0] * secret_factor(salt, _BATCH) >> np.uint64(64) - bits
+        batch = batch.astype(np.uint8 if bits <= 8 else np.uint16)  # numpy sorts both by radix, bytes faster
+        order = np.argsort(batch, kind="stable")
+        ends = np.cumsum(np.bincount(batch, minlength=1 << int(bits))).tolist()
+        sorted_.append(([np.take(word, order, mode="clip") for word in piece], [0, *ends]))
     for number in range(1 << int(bits)):
         some: list[Rows] = [
-            [np.take(word, order[begins[number] : begins[number + 1]]) for word in piece]
-            for piece, order, begins in sorted_
+            [word[begins[number] : begins[number + 1]] for word in words]
+            for words, begins in sorted_
+            if begins[number + 1] > begins[number]
         ]
-        if any(len(words[0]) for words in some):
+        if some:
             yield some
 
 

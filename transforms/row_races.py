@@ -44,9 +44,10 @@ def race_of(words: Sequence[U64], of_unit: NDArray[np.int64], salt: bytes) -> U6
 
 def first_hashes(words: Sequence[U64], salt: bytes) -> U64:
     """Return the hash of each row and of its copies before they have others, shape (n,); see `race_of`."""
-    messages = np.zeros((len(words[0]), len(words) + len(words) % 2), dtype=np.uint64)
+    messages = np.empty((len(words[0]), len(words) + len(words) % 2), dtype=np.uint64)
     for place, word in enumerate(words):
         messages[:, place] = word
+    messages[:, len(words) :] = 0
     return keyed_blocks(messages, salt, _ROW)[:, 0].copy()
 
 
@@ -61,8 +62,8 @@ def repeated(hashes: U64) -> NDArray[np.intp]:
     """
     bits = len(hashes).bit_length() + 2
     place = (hashes >> np.uint64(64 - bits)).view(np.int64)
-    every = np.arange(len(hashes), dtype=np.int32)
-    last = np.empty(1 << bits, dtype=np.int32)
+    every = np.arange(len(hashes), dtype=np.uint16 if len(hashes) <= 1 << 16 else np.int32)
+    last = np.empty(1 << bits, dtype=every.dtype)
     last[place] = every
     held = np.take(last, place, mode="clip")
     others = np.flatnonzero(held != every)

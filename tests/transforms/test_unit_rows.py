@@ -61,9 +61,10 @@ def test_rows_of_one_hash_are_sorted_by_what_else_they_hold(most: int, top: int)
 
 
 @pytest.mark.parametrize("copies", [0, 1, 3, 400])
-def test_hashes_that_occur_again_are_found_and_no_others(copies: int) -> None:
-    """Also beside hashes that have the same upper half."""
-    hashes = np.append(RNG.integers(0, 2**64, 1000, dtype=np.uint64), np.arange(4, dtype=np.uint64))
+@pytest.mark.parametrize("many", [1000, (1 << 16) - 404, (1 << 16) + 1000])
+def test_hashes_that_occur_again_are_found_and_no_others(copies: int, many: int) -> None:
+    """Also beside hashes that have the same upper half, and around 2^16 of them."""
+    hashes = np.append(RNG.integers(0, 2**64, many, dtype=np.uint64), np.arange(4, dtype=np.uint64))
     hashes = np.append(hashes, hashes[:copies])
     counts = Counter(hashes.tolist())
     twice = [i for i, each in enumerate(hashes.tolist()) if counts[each] > 1]

@@ -437,6 +437,22 @@ UNITS = (
     ),
     Mutant(
         12,
+        "transforms/row_races.py",
+        "places of more than 2^16 hashes are counted in 16 bits",
+        "np.uint16 if len(hashes) <= 1 << 16 else np.int32",
+        "np.uint16 if len(hashes) <= 1 << 17 else np.int32",
+        Selection(("tests/transforms/test_unit_rows.py",), "occur_again"),
+    ),
+    Mutant(
+        12,
+        "transforms/reduce_units.py",
+        "a batch has rows of other units' batches",
+        "word[begins[number] : begins[number + 1]] for word in words",
+        "word[begins[number] : begins[number + 1] + 1] for word in words",
+        Selection(("tests/transforms/test_unit_rows.py",), "in_one_batch"),
+    ),
+    Mutant(
+        12,
         "transforms/unit_rows.py",
         "rows of a dictionary of units have the keys of other rows",
         'key = np.take(place, order, mode="clip") if told else order',
