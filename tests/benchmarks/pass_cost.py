@@ -4,8 +4,7 @@ The pass is the last round of the 1-cluster: read, quantize, and count the recor
 center. Each repetition times every variant back to back, so that ratios are of neighbors in time; medians
 are shown. What a round costs on an empty table is shown and taken off by itself. Run by `make bench-pass`.
 
-What is left over plain numpy is mostly Beam's state sampler: at the end of a bundle its thread sleeps out its
-period, which grows with the bundle's time to at most 0.2 s. A bundle thus waits up to a fifth of its time.
+The time is elapsed time, in which the end of a bundle waits for Beam's state sampler: see `EmbeddedRunner`.
 """
 
 import os
