@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+import re
 
 from pipelines.errors import JobError, without_credentials
 from pipelines.storage.folder import Folder
@@ -30,6 +31,10 @@ def open_folder(path: str) -> Folder:
         from pipelines.storage.store_folder import StoreFolder
 
         return StoreFolder(path.rstrip("/"))
+
+
+_SIGNED = re.compile(r"[?&](sig|[\w-]*signature|[\w-]*credential|[\w-]*token|[\w-]*key(id)?)=", re.IGNORECASE)
+"""What URLs have that were signed for Azure, S3 or Google, and no name of a file."""
 
 
 def open_file(path: str) -> tuple[Folder, str]:
@@ -61,6 +66,11 @@ def absolute(path: str) -> str:
         raise JobError(
             f"A path has a : or an @ right after {scheme}, which no bucket has. If these are credentials, "
             "logs would show them: give them in the environment."
+        )
+    if scheme in EXTRAS and _SIGNED.search(rest):
+        raise JobError(
+            f"A path that begins with {scheme} has a ? and a token, as signed URLs do. Logs would show it: give "
+            "the path without it, and credentials in the environment."
         )
     if scheme not in EXTRAS and scheme != LOCAL and without_credentials(path) != path:
         raise JobError(

@@ -437,6 +437,14 @@ UNITS = (
     ),
     Mutant(
         12,
+        "pipelines/storage/locate.py",
+        "a signed URL is read, and shown in logs",
+        "if scheme in EXTRAS and _SIGNED.search(rest):",
+        "if False:",
+        Selection(("tests/pipelines/storage/test_locate.py",), "signed"),
+    ),
+    Mutant(
+        12,
         "transforms/row_races.py",
         "places of more than 2^16 hashes are counted in 16 bits",
         "np.uint16 if len(hashes) <= 1 << 16 else np.int32",

@@ -17,6 +17,22 @@ def test_credentials_in_a_url_are_refused_and_not_repeated(path: str) -> None:
     assert not [word for word in ("KEY", "secret", "me@", "a:b") if word in said]
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "az://c/x.parquet?sv=2024&se=2026&sig=sEcret%3D",
+        "s3://b/x?X-Amz-Credential=sEcret&X-Amz-Date=1",
+        "s3://b/x?AWSAccessKeyId=sEcret",
+        "gs://b/x/*.parquet?X-Goog-Signature=sEcret",
+        "az://c/x?access_token=sEcret",
+    ],
+)
+def test_signed_urls_are_refused_and_not_repeated(path: str) -> None:
+    with pytest.raises(JobError, match=r"has a \? and a token, .* credentials in the environment") as refused:
+        absolute(path)
+    assert "sEcret" not in str(refused.value)
+
+
 def test_a_url_of_another_scheme_is_not_shown_where_it_may_have_credentials() -> None:
     """Hadoop's names of Azure have an @, too, and are not supported."""
     with pytest.raises(JobError, match=r"begins with abfss://, which is not supported\. .* az://") as refused:
@@ -24,6 +40,9 @@ def test_a_url_of_another_scheme_is_not_shown_where_it_may_have_credentials() ->
     assert "account" not in str(refused.value)
 
 
-@pytest.mark.parametrize("path", ["s3://bucket/a@b:c", "abfss://b/x", "gs://bucket/x", "/data/me@home"])
+@pytest.mark.parametrize(
+    "path",
+    ["s3://bucket/a@b:c", "abfss://b/x", "gs://bucket/x", "/data/me@home", "gs://b/day=2026-??/x?.parquet"],
+)
 def test_other_signs_are_part_of_names(path: str) -> None:
     assert absolute(path) == path
