@@ -69,8 +69,8 @@ def absolute(path: str) -> str:
         )
     if scheme in EXTRAS and _SIGNED.search(rest):
         raise JobError(
-            f"A path that begins with {scheme} has a ? and a token, as signed URLs do. Logs would show it: give "
-            "the path without it, and credentials in the environment."
+            f"A path that begins with {scheme} has a ? and a token, as signed URLs do. Logs would show it: "
+            "give the path without it, and credentials in the environment."
         )
     if scheme not in EXTRAS and scheme != LOCAL and without_credentials(path) != path:
         raise JobError(
