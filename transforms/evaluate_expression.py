@@ -26,6 +26,7 @@ from transforms.expression_values import (
     Value,
     as_floats,
     as_signed,
+    column_values,
     comparable,
     literal,
     named,
@@ -248,7 +249,7 @@ def _timestamp(function: str, value: Value) -> Value:
 
 def _of_text(function: str, value: Value) -> Value:
     """Read text; see `transforms.parse_texts`. What a job writes itself must be readable."""
-    found = parse_column(_of_rows(value, 1), _READ_AS[function])
+    found = column_values(function, parse_column(_of_rows(value, 1), _READ_AS[function]))
     if not isinstance(value, pa.Scalar):
         return found
     if value.is_valid and not found[0].is_valid:

@@ -82,3 +82,11 @@ def test_texts_are_read_some_at_a_time(monkeypatch: pytest.MonkeyPatch, together
     expected = [None, 1.5, 1, None, None, None, 22, None, 333, None]
     for texts, known in ((given, expected), (given[3:4], expected[3:4]), ([], [])):
         assert parse_column(pa.array(texts, pa.large_string()), NUMBER).to_pylist() == known
+
+
+def test_a_timestamp_that_its_zone_moves_out_of_all_years_is_null() -> None:
+    texts = ["9999-12-31T23:59-00:01", "9999-12-31T23:59+00:01", "0001-01-01T00:00+00:01", "0001-01-01T00:00"]
+    given = pa.array(texts, pa.large_string())
+    for written, known in (("year(timestamp(t))", 9999), ("timestamp(t) > '0001-01-01'", True)):
+        found = evaluate(parse_expression(written, constant=True), lambda _: given, len(given))
+        assert found.to_pylist() == [None, known, None, {9999: 1, True: False}[known]]

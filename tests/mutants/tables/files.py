@@ -11,7 +11,7 @@ _DATA = Selection(("tests/shoal/test_data.py",), "object or cannot_store or its_
 _REFUSED = Selection((_FORMATS,), "refused")
 _MIXED = Selection(("tests/transforms/test_mixed_types.py",))
 
-_AT_EDGES = Selection(("tests/transforms/test_text_edges.py",), "many_others or some_at_a_time")
+_AT_EDGES = Selection(("tests/transforms/test_text_edges.py",), "many_others or some_at_a_time or all_years")
 _BATCHES = Selection(("tests/transforms/test_read_avro.py",), "bounded_bytes")
 
 READING = (
@@ -29,6 +29,14 @@ READING = (
         "whether a text is too long to be read follows from the text before it",
         "pa.array(sizes <= _LONGEST)",
         "pa.array(np.roll(sizes, 1) <= _LONGEST)",
+        _AT_EDGES,
+    ),
+    Mutant(
+        12,
+        "transforms/evaluate_expression.py",
+        "a text with a zone is a time of the year 10000",
+        "column_values(function, parse_column(_of_rows(value, 1), _READ_AS[function]))",
+        "parse_column(_of_rows(value, 1), _READ_AS[function])",
         _AT_EDGES,
     ),
     Mutant(
