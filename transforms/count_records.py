@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from transforms.count_outside import numbers
+from transforms.group_keys import without_long
 
 MOST_COPIES = 1 << 20
 """Most records of a row. A larger count counts as this."""
@@ -33,6 +34,9 @@ def copies(
 ) -> Iterator[tuple[pa.RecordBatch, NDArray[np.uint64]]]:
     """Give each row as often as its count says, as batches of at most `most` records; at least one batch.
 
+    Texts that are too long for a key become null before, since records of one row repeat them: Arrow's 32-bit
+    offsets overflow without an error, and the keys of all rows of the batch would then be other bytes.
+
     Args:
         batch: n rows.
         ids: identity of each row, shape (n,); see `transforms.read_blocks.row_ids`.
@@ -45,10 +49,11 @@ def copies(
     counts = records_of(batch.column(count))
     ends = np.cumsum(counts)
     total = int(counts.sum())
+    short = pa.RecordBatch.from_arrays(list(map(without_long, batch.columns)), names=batch.schema.names)
     for first in range(0, max(1, total), most):
         places = np.arange(first, min(first + most, total))
         rows = np.searchsorted(ends, places, side="right")
-        yield batch.take(pa.array(rows)), _copy_ids(ids[rows], places - (ends[rows] - counts[rows]))
+        yield short.take(pa.array(rows)), _copy_ids(ids[rows], places - (ends[rows] - counts[rows]))
 
 
 def _copy_ids(ids: NDArray[np.uint64], copy: NDArray[np.int64]) -> NDArray[np.uint64]:

@@ -26,6 +26,7 @@ from transforms.expression_values import (
     Value,
     as_floats,
     as_signed,
+    column_values,
     comparable,
     literal,
     named,
@@ -34,7 +35,7 @@ from transforms.expression_values import (
     without_zone,
 )
 from transforms.parse_expression import Column, Comparison, ExpressionError, Literal, Node, columns_of
-from transforms.parse_texts import parse_texts
+from transforms.parse_texts import parse_column
 
 _WIDE = pa.decimal256(20, 0)
 """A type in which sums and products of two whole numbers are exact."""
@@ -248,8 +249,7 @@ def _timestamp(function: str, value: Value) -> Value:
 
 def _of_text(function: str, value: Value) -> Value:
     """Read text; see `transforms.parse_texts`. What a job writes itself must be readable."""
-    texts = pc.cast(_of_rows(value, 1), pa.binary())
-    found = parse_texts(texts, _READ_AS[function])
+    found = column_values(function, parse_column(_of_rows(value, 1), _READ_AS[function]))
     if not isinstance(value, pa.Scalar):
         return found
     if value.is_valid and not found[0].is_valid:

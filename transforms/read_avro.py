@@ -14,8 +14,11 @@ import pyarrow as pa
 
 from transforms.list_files import File, InputError, short
 
-_ROWS = 1 << 14
-"""Rows that are lists of Python's values at a time."""
+_ROWS, _BYTES = 1 << 14, 1 << 26
+"""Rows that are lists of Python's values at a time, and their bytes, but for those of the last one."""
+
+_LONGEST = 1 << 30
+"""Most bytes of a row. A longer one is a row of nulls: of more than 2^31 bytes Arrow makes no plain array."""
 
 _PLAIN = {
     "boolean": pa.bool_(),
@@ -100,6 +103,7 @@ def read_avro(_: File, opened: pa.NativeFile, __: int, columns: Sequence[str]) -
     schema, stored = _schema(blocks.writer_schema), _Stored.of(blocks.writer_schema)
     written, wanted = fastavro.parse_schema(stored.schema), fastavro.parse_schema(stored.only(columns))
     rows: list[Mapping[str, Any]] = []
+    size = 0
 
     def batch() -> pa.RecordBatch:
         if not columns:
@@ -112,10 +116,14 @@ def read_avro(_: File, opened: pa.NativeFile, __: int, columns: Sequence[str]) -
 
     for block in blocks:
         for _number in range(block.num_records):
-            rows.append(_row(block.bytes_, written, wanted))
-            if len(rows) == _ROWS:
+            before = block.bytes_.tell()
+            row = _row(block.bytes_, written, wanted)
+            own = block.bytes_.tell() - before
+            rows.append(row if own <= _LONGEST else dict.fromkeys(columns))
+            size += min(own, _LONGEST)
+            if len(rows) == _ROWS or size > _BYTES:
                 yield batch()
-                rows = []
+                rows, size = [], 0
     if rows:
         yield batch()
 

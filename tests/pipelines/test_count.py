@@ -161,6 +161,17 @@ def test_a_record_more_leaves_the_others_as_they_are() -> None:
     assert len(more - few) == 1
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_no_long_text_is_repeated(kind: pa.DataType) -> None:
+    # Arrow's offsets have 32 bits: 7,200 copies of 300 kB made other bytes of all keys of the batch.
+    city = pa.array(["x" * 300_000, "rome", None]).cast(kind)
+    batch = pa.record_batch({"city": city, "n": [1000, 2, 1]})
+    ((part, ids),) = copies(batch, np.arange(3, dtype=np.uint64), "n", 2000)
+    assert part["city"].to_pylist() == [None] * 1000 + ["rome"] * 2 + [None]
+    assert len(ids) == 1003
+    assert part.nbytes < 100_000
+
+
 def test_a_count_works_with_a_condition_and_a_derived_count(bench, counted) -> None:
     given = {"input.where": "kind == 'a'", "input.derive": {"twice": "2 * n"}, "input.count": "twice"}
     job = {**changes("statistics"), "params": {"measures": ["count"]}, "privacy.epsilon": 100.0}

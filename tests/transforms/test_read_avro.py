@@ -11,6 +11,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 
+from transforms import read_avro as read_avro_module
 from transforms.list_files import File
 from transforms.read_avro import read_avro, read_avro_schema
 
@@ -54,6 +55,22 @@ def test_a_number_that_is_no_symbol_is_null(tmp_path: Path, kind: Any) -> None:
     assert read(file, "color", "x").column("color").to_pylist() == ["red", "blue", None, None, None]
     assert read(file, "x").to_pydict() == {"x": [1.5] * 5}
     assert read(file).num_rows == 5
+
+
+def test_batches_are_of_bounded_bytes_and_a_row_beyond_them_is_one_of_nulls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of more than 2^31 bytes Arrow makes no plain array, so one row more would have ended a run."""
+    monkeypatch.setattr(read_avro_module, "_BYTES", 1000)
+    monkeypatch.setattr(read_avro_module, "_LONGEST", 2000)
+    texts = ["x" * size for size in (400, 500, 300, 1990, 1, 2100, 2)]
+    file = write(tmp_path / "a.avro", {"t": "string", "x": "double"}, [encoded(t, 1.5) for t in texts])
+    with pa.OSFile(file.path) as opened:
+        batches = list(read_avro(file, opened, 0, ["t", "x"]))
+    assert [batch.num_rows for batch in batches] == [3, 1, 2, 1]
+    assert [row for batch in batches for row in batch.to_pylist()] == [
+        {"t": None, "x": None} if len(t) == 2100 else {"t": t, "x": 1.5} for t in texts
+    ]
 
 
 def test_a_type_may_be_that_of_another_column(tmp_path: Path) -> None:

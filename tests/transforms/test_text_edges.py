@@ -3,11 +3,15 @@
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from tests.transforms.test_file_format import MARK, REFERENCES, as_time, columns_of
-from transforms.parse_texts import INTEGER, TEXT, parse_texts
+from transforms import parse_texts as parsing
+from transforms.evaluate_expression import evaluate
+from transforms.parse_expression import parse_expression
+from transforms.parse_texts import INTEGER, NUMBER, TEXT, parse_column, parse_texts
 
 DAYS = ("2012-02-29", "2013-02-29", "2013-04-31", "2013-12-31", "2013-13-01", "2013-00-10", "2013-01-00")
 DAYS += ("0000-01-01", "0001-01-01", "9999-12-31", "1969-12-31", "2013-1-31", "20130131", "12013-01-31")
@@ -57,3 +61,32 @@ def test_a_carriage_return_ends_no_line_and_is_left_out_at_its_end_alone(tmp_pat
 def test_a_line_of_json_around_an_object_is_none(tmp_path: Path, line: bytes) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'{"x": 2}\n' + line)
     assert columns_of(tmp_path / "a.jsonl", {"x": INTEGER}) == [[2, None]]
+
+
+def test_texts_behind_many_others_are_read() -> None:
+    """Offsets of 32 bits do not hold their places. Whether there are so many bytes depends on rows."""
+    data = np.zeros(2**31 + 2, dtype=np.uint8)  # which takes no memory where nothing is written
+    data[2**31 :] = np.frombuffer(b"75", dtype=np.uint8)
+    offsets = np.array([2**31, 2**31 + 1, 2**31 + 2])
+    texts = pa.Array.from_buffers(pa.large_string(), 2, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+    for given in (texts, texts.slice(1)):
+        found = evaluate(parse_expression("number(t)", constant=True), lambda _, t=given: t, len(given))
+        assert found.to_pylist() == [7, 5][-len(given) :]
+
+
+@pytest.mark.parametrize("together", [1, 4, 5, 100])
+def test_texts_are_read_some_at_a_time(monkeypatch: pytest.MonkeyPatch, together: int) -> None:
+    monkeypatch.setattr(parsing, "_LONGEST", 4)
+    monkeypatch.setattr(parsing, "_TOGETHER", together)
+    given = [None, "1.5", "0001", "00001", "", "x", "22", None, "0333", "12345678"]
+    expected = [None, 1.5, 1, None, None, None, 22, None, 333, None]
+    for texts, known in ((given, expected), (given[3:4], expected[3:4]), ([], [])):
+        assert parse_column(pa.array(texts, pa.large_string()), NUMBER).to_pylist() == known
+
+
+def test_a_timestamp_that_its_zone_moves_out_of_all_years_is_null() -> None:
+    texts = ["9999-12-31T23:59-00:01", "9999-12-31T23:59+00:01", "0001-01-01T00:00+00:01", "0001-01-01T00:00"]
+    given = pa.array(texts, pa.large_string())
+    for written, known in (("year(timestamp(t))", 9999), ("timestamp(t) > '0001-01-01'", True)):
+        found = evaluate(parse_expression(written, constant=True), lambda _: given, len(given))
+        assert found.to_pylist() == [None, known, None, {9999: 1, True: False}[known]]

@@ -11,7 +11,42 @@ _DATA = Selection(("tests/shoal/test_data.py",), "object or cannot_store or its_
 _REFUSED = Selection((_FORMATS,), "refused")
 _MIXED = Selection(("tests/transforms/test_mixed_types.py",))
 
+_AT_EDGES = Selection(("tests/transforms/test_text_edges.py",), "many_others or some_at_a_time or all_years")
+_BATCHES = Selection(("tests/transforms/test_read_avro.py",), "bounded_bytes")
+
 READING = (
+    Mutant(
+        12,
+        "transforms/parse_texts.py",
+        "texts of expressions are read at once, which fails for more than 2^31 bytes",
+        "pa.concat_arrays([texts.slice(start, end - start)])",
+        "texts.slice(start, end - start)",
+        _AT_EDGES,
+    ),
+    Mutant(
+        12,
+        "transforms/parse_texts.py",
+        "whether a text is too long to be read follows from the text before it",
+        "pa.array(sizes <= _LONGEST)",
+        "pa.array(np.roll(sizes, 1) <= _LONGEST)",
+        _AT_EDGES,
+    ),
+    Mutant(
+        12,
+        "transforms/evaluate_expression.py",
+        "a text with a zone is a time of the year 10000",
+        "column_values(function, parse_column(_of_rows(value, 1), _READ_AS[function]))",
+        "parse_column(_of_rows(value, 1), _READ_AS[function])",
+        _AT_EDGES,
+    ),
+    Mutant(
+        12,
+        "transforms/read_avro.py",
+        "a batch of Avro has any number of bytes",
+        "if len(rows) == _ROWS or size > _BYTES:",
+        "if len(rows) == _ROWS:",
+        _BATCHES,
+    ),
     Mutant(
         12,
         "transforms/open_source.py",

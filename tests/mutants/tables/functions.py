@@ -105,8 +105,8 @@ READING = (
         12,
         "transforms/read_avro.py",
         "the last row of a batch is also in the next one",
-        "                yield batch()\n                rows = []",
-        "                yield batch()\n                rows = rows[-1:]",
+        "                yield batch()\n                rows, size = [], 0",
+        "                yield batch()\n                rows, size = rows[-1:], 0",
         Selection(("tests/transforms/test_read_avro.py",), "read_once"),
     ),
     Mutant(

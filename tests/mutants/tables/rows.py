@@ -9,7 +9,8 @@ _APART = Selection(
 )
 _JOBS = Selection(("tests/pipelines/test_rows.py",), "wrong")
 _COUNTS = Selection(
-    ("tests/pipelines/test_count.py",), "wrong or clamped or identity or one_empty or record_more"
+    ("tests/pipelines/test_count.py",),
+    "wrong or clamped or identity or one_empty or record_more or long_text",
 )
 
 _KEPT = Selection(("tests/transforms/test_read_once.py",))
@@ -39,6 +40,14 @@ READY = (
         "a count has no bound",
         "np.clip(values, 0, MOST_COPIES)",
         "np.maximum(values, 0)",
+        _COUNTS,
+    ),
+    Mutant(
+        12,
+        "transforms/count_records.py",
+        "records of a row repeat a text of any length, beyond what Arrow's offsets hold",
+        "yield short.take(pa.array(rows))",
+        "yield batch.take(pa.array(rows))",
         _COUNTS,
     ),
     Mutant(
