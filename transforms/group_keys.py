@@ -266,7 +266,8 @@ def _distinct(column: pa.Array, unit: Truncate | None) -> tuple[Ints, pa.Array]:
         numbers[held] = place
         named = np.datetime_as_string(times.view(f"datetime64[{UNITS[unit or 'day']}]"))
         return numbers, _joined(b'"', pa.array(named.tolist(), pa.large_binary()), b'"')
-    encoded = column if pa.types.is_dictionary(kind) else column.dictionary_encode()
+    # Rows of a dictionary may have one long text many times, and as many texts with another column's values.
+    encoded = without_long(column) if pa.types.is_dictionary(kind) else column.dictionary_encode()
     # Values may have one text, and a dictionary of a file may hold one twice, or a null.
     names = _json(encoded.dictionary).dictionary_encode()
     place = np.append(_places(names.indices), -1)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from core.grouping import Grouping
 from core.labels import Labels
 from transforms import public_keys
-from transforms.group_keys import GroupKeys, without_long
+from transforms.group_keys import GroupKeys, _joined, without_long
 from transforms.join_table import open_join
 from transforms.key_labels import LONGEST, label_of, product_of
 from transforms.list_files import InputError
@@ -151,6 +151,22 @@ def test_without_long_texts_keys_are_the_same(kind, public):
         found = [keys.read(pa.record_batch({"t": each})) for each in (column, without_long(column))]
         known = [[None if i < 0 else labels[i] for i in groups] for groups, labels in found]
         assert known[0] == known[1]
+
+
+def test_a_long_text_of_a_dictionary_is_not_repeated_for_each_value_of_another_column(monkeypatch):
+    """Here a text of 1 MB for a thousand numbers."""
+    sizes = []
+
+    def joined(*parts):
+        sizes.append(sum(part.nbytes for part in parts if isinstance(part, pa.Array)))
+        return _joined(*parts)
+
+    monkeypatch.setattr("transforms.group_keys._joined", joined)
+    names = pa.DictionaryArray.from_arrays(pa.array([0] * 1000 + [1]), pa.array(["x" * 1_000_000, "a"]))
+    batch = pa.record_batch({"t": names, "n": pa.array(np.arange(1001))})
+    groups, labels = GroupKeys(("t", "n"), (None, None)).read(batch)
+    assert [labels[group] for group in groups if group >= 0] == [label_of(["a", 1000]).encode()]
+    assert sizes and max(sizes) < 1_000_000
 
 
 KINDS = [

@@ -252,4 +252,12 @@ READY = (
         "if last is None:",
         _KEPT,
     ),
+    Mutant(
+        12,
+        "transforms/group_keys.py",
+        "a long text of a dictionary is repeated for each value of another key column",
+        "without_long(column) if pa.types.is_dictionary(kind)",
+        "column if pa.types.is_dictionary(kind)",
+        Selection(("tests/transforms/test_group_keys.py",), "long_text_of_a_dictionary"),
+    ),
 )
