@@ -53,9 +53,9 @@ def test_a_figure_of_each_group_is_that_of_a_job_of_one_group() -> None:
 
 
 def test_a_figure_of_no_question_is_told_with_the_nearest() -> None:
-    planned = plan_raw({**QUESTIONS_JOB, "questions": {"low": QUESTION, "high": QUESTION}})
+    planned = plan_raw({**QUESTIONS_JOB, "questions": {"lowest": QUESTION, "high": QUESTION}})
     assert find_question(planned, "high.rank_error").name == "high"
-    says = r"'rank_error' is no promise of this job \(did you mean low\.rank_error\?\): its promises are low"
+    says = r"'rank_error' is no promise of this job \(did you mean lowest\.rank_error\?\): its promises"
     with pytest.raises(JobError, match=says):
         find_question(planned, "rank_error")
     with pytest.raises(JobError, match=r"'high\.rank_eror' .*\(did you mean high\.rank_error\?\)"):
