@@ -480,6 +480,38 @@ REFUSALS = (
         "        if False:\n",
         _REFUSED,
     ),
+    Mutant(
+        12,
+        "pipelines/job/subsamples.py",
+        "the universe of answers has distances that are not exact",
+        "self.grid().check_distances()",
+        "self.grid()",
+        _REFUSED,
+    ),
+    Mutant(
+        12,
+        "pipelines/job/subsamples.py",
+        "how long a block takes shows what is in it",
+        "            self.constant_time,\n",
+        "            False,\n",
+        Selection(("tests/pipelines/run/test_check_function.py",), "all_that"),
+    ),
+    Mutant(
+        12,
+        "pipelines/job/subsamples.py",
+        "a function gets none of its arguments",
+        "self.arguments or {},",
+        "{},",
+        Selection(("tests/pipelines/run/test_check_function.py",), "all_that"),
+    ),
+    Mutant(
+        12,
+        "pipelines/run/check_run.py",
+        "a ledger behind a link is a file of the output",
+        'ledger = os.path.realpath(job.privacy.ledger or "")',
+        'ledger = job.privacy.ledger or ""',
+        Selection(("tests/pipelines/run/test_dry_run.py",), "name_of_a_file"),
+    ),
 )
 
 SHOWN = (

@@ -508,6 +508,12 @@ FUNCTIONS: list[Case] = [
         )
         for wrong in ([0.5], [0.5, 0.5, 0.5], [0.5, float("inf")], [float("nan"), 0.5])
     ),
+    (
+        FUNCTION,
+        {"params.outputs": {"lower": [0], "upper": [2**31 + 1], "step": 1}},
+        "params.outputs.step is 1, which makes more than 2^31 steps of axis 0",
+        {"params.outputs": {"lower": [0], "upper": [2**31 - 1], "step": 1}},
+    ),
     (FUNCTION, {"params.time_limit": 0}, "params.time_limit is 0.0: it must be", {"params.time_limit": 1e-3}),
     (
         FUNCTION,
