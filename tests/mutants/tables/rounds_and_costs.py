@@ -512,6 +512,14 @@ REFUSALS = (
         'ledger = job.privacy.ledger or ""',
         Selection(("tests/pipelines/run/test_dry_run.py",), "name_of_a_file"),
     ),
+    Mutant(
+        12,
+        "pipelines/run/joint_run.py",
+        "units of several questions are told apart by what everyone knows",
+        "PreparedQuestions(job, options, sources, plan, secret_salt())",
+        "PreparedQuestions(job, options, sources, plan, bytes(16))",
+        Selection(("tests/pipelines/test_questions.py",), "secret_of_each"),
+    ),
 )
 
 SHOWN = (
