@@ -59,14 +59,10 @@ def describe_bounds(job: Any, plan: Plan, plan_one: Callable[[Any], Plan]) -> di
 
 def _others(job: GroupedJob, bounds: UnitContributions) -> Iterator[UnitContributions]:
     """Yield half and double of each bound, where a job may have them."""
-    seen = {(bounds.groups, bounds.rows)}
     for field in ("groups", "rows"):
         value = getattr(bounds, field)
-        for other in (max(1, value // 2), 2 * value):
+        for other in filter(None, (value // 2, 2 * value)):  # half of 1 is none
             changed = bounds.model_copy(update={field: other})
-            if (changed.groups, changed.rows) in seen:
-                continue
-            seen.add((changed.groups, changed.rows))
             try:
                 job.model_copy(update={"contributions": changed}).check_records()
             except ValueError:

@@ -103,8 +103,7 @@ def _line(figure: Figure, low: float, high: float) -> str:
     known = {each: getattr(figure, each) for each in ("typical", "promised", "low", "high")}
     at = {each: place(value) for each, value in known.items() if value is not None and math.isfinite(value)}
     if "promised" in at:
-        begin = at.get("typical", 0)
-        for i in range(min(begin, at["promised"]), at["promised"]):
+        for i in range(at.get("typical", 0), at["promised"]):
             line[i] = "─" if "typical" in at else "·"
     if "low" in at and "high" in at:
         for i in range(at["low"], at["high"] + 1):

@@ -124,6 +124,22 @@ def test_a_plural_is_the_key_beside_it_before_the_same_word_elsewhere():
     assert "input.units is not a known key (did you mean input.unit?)" in sentence
 
 
+def test_a_singular_is_the_key_beside_it_too():
+    (sentence,) = said(changed_job({**changes("median"), "domain.unit": {"x": "m"}}))
+    assert "domain.unit is not a known key (did you mean domain.units?)" in sentence
+
+
+@pytest.mark.parametrize(
+    ("word", "path"),
+    [("lowr", ("domain", "lower")), ("epsiln", ("privacy", "epsilon")), ("lowest", None)],
+)
+def test_a_key_elsewhere_must_be_near_and_the_shortest_way_is_told(word, path):
+    """A word that might be another one is not taken for a key of another part."""
+    model = job_model("histogram")
+    assert nearest_path((word,), model, model.model_fields) == path
+    assert nearest_path((), model, model.model_fields) is None
+
+
 def test_the_nearest_word_is_told_as_it_is_written():
     assert nearest("longitud", ["Longitude", "Latitude"]) == "Longitude"
     assert nearest("LATITUDE", ["longitude", "Latitude"]) == "Latitude"

@@ -21,7 +21,7 @@ from pipelines.job.questions import question_tasks
 from pipelines.job.schema import schema
 from pipelines.joint_plan import check_joint_spend, make_joint_plan, questions_of
 from pipelines.joint_release import check_stored, draft_joint_release, write_answer
-from pipelines.ledger.ledger import create_ledger, new_ledger, read_ledger
+from pipelines.ledger.ledger import create_ledger, new_ledger, now, read_ledger
 from pipelines.plan import make_plan
 from pipelines.run import joint_run
 from pipelines.run.joint_run import prepare_questions, read_records
@@ -391,6 +391,11 @@ def test_every_question_samples_with_a_secret_of_its_own(
     assert set(used) == set(QUESTIONS)
     assert len({*used.values(), prepared.salt}) == len(QUESTIONS) + 1
     assert all(len(salt) == 16 for salt in used.values())
+
+
+def test_units_are_told_apart_by_a_secret_of_each_run(several: dict[str, Any]) -> None:
+    salts = [prepare_questions(check_several(several), "FnApiRunner", [], now).salt for _ in range(3)]
+    assert len(set(salts)) == 3 and {len(salt) for salt in salts} == {16}
 
 
 def test_the_spend_is_recomputed_from_the_rounds(several: dict[str, Any]) -> None:

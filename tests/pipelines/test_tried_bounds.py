@@ -11,8 +11,11 @@ import yaml
 
 from core.grouping import Contributions
 from core.left_out import Guess, left_out
+from pipelines.errors import JobError
+from pipelines.grouped_plan import plan_job
 from pipelines.job.job import check_job, check_several
 from pipelines.joint_plan import planned_as
+from pipelines.tried_bounds import _table, describe_bounds
 from tests.pipelines.conftest import Bench
 from tests.pipelines.jobs import LINE, changes
 
@@ -32,6 +35,12 @@ JOBS: dict[str, dict[str, Any]] = {
         "group_by": BY_CITY,
         "contributions": {"groups": 4, "guess": {"groups": 3}},
     },
+    "function": {
+        **changes("sample_and_aggregate"),
+        "input.unit": "who",
+        "group_by": BY_CITY,
+        "contributions": {"groups": 4, "guess": {"groups": 3, "rows": 9}},
+    },
 }
 
 
@@ -43,8 +52,12 @@ def given(bench: Bench, name: str) -> dict[str, Any]:
 def test_a_row_is_the_plan_of_a_job_with_these_bounds(bench: Bench, name: str) -> None:
     job = given(bench, name)
     bounds = planned_as(check_job(job))[1]["bounds"]
-    guess, one_row = Guess(**bounds["guess"]), name == "each group"
-    tried = {(each["groups"], each["rows"]): each for each in bounds["tried"]}
+    guess, one_row = Guess(**bounds["guess"]), name in ("each group", "function")
+    if name == "function":  # it gets all rows of a unit
+        assert {each["rows"] for each in bounds["tried"]} == {None}
+        guess = Guess(guess.groups, 1.0)
+    tried = {(each["groups"], each["rows"] or 1): each for each in bounds["tried"]}
+    assert len(tried) == len(bounds["tried"])
     expected = {(4, 5), (2, 5), (8, 5), (4, 2), (4, 10)}
     if name == "no groups":
         expected = {(1, 5), (1, 2), (1, 10)}
@@ -62,6 +75,41 @@ def test_a_row_is_the_plan_of_a_job_with_these_bounds(bench: Bench, name: str) -
         assert each["left_out"] == {"units": lost.units, "rows": lost.rows}
 
 
+def test_bounds_that_no_plan_has_are_passed_over(bench: Bench) -> None:
+    job = check_job(given(bench, "public keys"))
+
+    def refused(other: Any) -> Any:
+        if other.contributions.groups == 8:
+            raise JobError("It takes too many draws.")
+        return plan_job(other, bytes(16))
+
+    described = describe_bounds(job, refused(job), refused)["bounds"]
+    assert [(each["groups"], each["rows"]) for each in described["tried"]] == [
+        (4, 5),
+        (2, 5),
+        (4, 2),
+        (4, 10),
+    ]
+
+
+def test_a_table_of_bounds_has_every_figure_in_its_column() -> None:
+    """A promise that no bounds have is no column; small shares have digits."""
+    lost = {"units": (0.07, 0.331), "rows": (0.5, 0.5)}
+    first = {"groups": 2000, "rows": None, "error": 3.0, "promises": {"a_b": None, "c": [1, 2.5], "d": None}}
+    small = {"units": (0.0, 0.0012), "rows": (0.0, 0.0)}
+    other = {"groups": 1, "rows": 3000, "error": None, "promises": {"a_b": "2 days", "c": [1, 2], "d": None}}
+    table = _table([{**first, "left_out": lost}, {**other, "left_out": small}])
+    assert {str(column.header): list(column.cells) for column in table.columns} == {
+        "groups": ["2,000", "1"],
+        "rows": ["all", "3,000"],
+        "units left out": ["7 to 33%", "0.00 to 0.12%"],
+        "rows left out": ["50%", "0.00%"],
+        "error": ["3", "none"],
+        "a b": ["none", "2 days"],
+        "c": ["1, 2.5", "1, 2"],
+    }
+
+
 def test_a_guess_is_no_part_of_the_run(bench: Bench) -> None:
     job = given(bench, "public keys")
     without = copy.deepcopy(job)
@@ -75,6 +123,7 @@ def test_a_plan_prints_the_bounds_also_of_a_question(bench: Bench) -> None:
     said = bench.shoal("plan", bench.write(job))
     assert said.exit_code == 0, said.stderr
     assert "Bounds of contributions" in said.stdout and "7 to 33%" in said.stdout
+    assert "Left out: shares of all pairs of a unit and one of its groups" in " ".join(said.stdout.split())
     own = {key: job.pop(key) for key in ("task", "domain", "params", "group_by", "contributions")}
     job |= {"questions": {"by_city": {**own, "columns": job["input"].pop("columns")}}}
     job["input"].pop("checks")

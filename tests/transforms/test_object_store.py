@@ -4,6 +4,7 @@
 """
 
 import io
+from datetime import UTC, datetime
 
 import numpy as np
 import obstore
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from obstore.exceptions import GenericError
 from obstore.store import MemoryStore
+from pyarrow import fs
 
 from transforms import object_store
 from transforms.list_files import InputError, list_files, version_of
@@ -144,7 +146,37 @@ def test_a_place_in_a_file_is_where_it_is_read(store):
             b"",
         )
         opened.seek(-3, 2)
-        assert opened.read(100) == data[-3:]
+        assert (opened.read(100), opened.tell()) == (data[-3:], 200)
+
+
+def test_a_folder_is_listed_with_its_files_and_folders_alone(store):
+    """By which an output is found to be empty. Objects that show empty folders are no files."""
+    for name in ("out/a.parquet", "out/inside/b.parquet", "out2/c.parquet", "out/deep/er/d"):
+        obstore.put(store, name, b"x")
+    obstore.put(store, "out/shown", b"")
+    files = StoreFiles("s3://")
+    listed = files.get_file_info(fs.FileSelector("b/out"))
+    assert {(each.path, each.type.name) for each in listed} == {
+        ("b/out/a.parquet", "File"),
+        ("b/out/inside", "Directory"),
+        ("b/out/deep", "Directory"),
+    }
+    whole = files.get_file_info(fs.FileSelector("b/out", recursive=True))
+    assert {each.path for each in whole} == {
+        "b/out/a.parquet",
+        "b/out/inside/b.parquet",
+        "b/out/deep/er/d",
+    }
+
+
+@pytest.mark.parametrize("changed", [{"e_tag": "2"}, {"last_modified": datetime(2026, 1, 2, tzinfo=UTC)}])
+def test_a_version_changes_with_the_content_and_with_the_time(monkeypatch, store, changed):
+    """Of some servers one of them stays where a file is written again."""
+    found = {"e_tag": "1", "last_modified": datetime(2026, 1, 1, tzinfo=UTC)}
+    monkeypatch.setattr(obstore, "head", lambda store, key: found)
+    before = StoreFiles("s3://").version("b/f")
+    found |= changed
+    assert StoreFiles("s3://").version("b/f") != before
 
 
 def test_what_is_written_appears_whole(store):

@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import transforms.sandbox
 from core.domain import Grid
 from pipelines.errors import JobError
 from pipelines.job.job import load_job
+from pipelines.run.usage import descendants, memory_of
 from tests.pipelines.conftest import Bench, Refused, bench, refused
 from tests.pipelines.jobs import changes
 from transforms.function_messages import PROCESS, SANDBOX
@@ -92,6 +94,13 @@ def traces(place):
 def mounts(place):
     libc = ctypes.CDLL(None, use_errno=True)
     return libc.mount(b"none", b"/usr", b"tmpfs", ctypes.c_ulong(0), None) == 0
+
+
+def rights(place):
+    # whether it has some, or could get some from a program that gives its owner's
+    found = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    held = (int(found[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"))
+    return any(held) or int(found["NoNewPrivs"]) != 1
 
 
 def imports(place):
@@ -301,7 +310,7 @@ def test_other_processes_are_not_there() -> None:
     assert answers(SANDBOX, "signals", os.getpid()) == [0.0]
 
 
-@pytest.mark.parametrize("what", ["traces", "mounts"])
+@pytest.mark.parametrize("what", ["traces", "mounts", "rights"])
 def test_a_child_has_no_power_over_the_sandbox(what: str) -> None:
     assert answers(SANDBOX, what) == [0.0]
 
@@ -329,6 +338,20 @@ def test_nothing_is_left_of_a_sandbox() -> None:
     killed._process.wait(20)
     assert not Path(killed._folder).exists()
     killed._control = None
+
+
+def test_all_of_a_sandbox_ends_with_its_outer_process() -> None:
+    """Also where that is killed while somebody still holds the socket."""
+    asked = runner(SANDBOX, "sees")
+    running = descendants(asked._process.pid)
+    assert len(running) > 1
+    asked._process.kill()
+    asked._process.wait()
+    until = time.monotonic() + 20
+    while left := [each for each in running if memory_of(each)]:
+        assert time.monotonic() < until, left
+        time.sleep(0.05)
+    asked.close()
 
 
 def test_a_machine_that_forbids_it_is_told_before_a_row_is_read() -> None:

@@ -29,6 +29,7 @@ from tests.mutants.tables import (
     plumbing,
     promises,
     questions,
+    rounds_and_costs,
     rows,
     samplers,
     shown,
@@ -146,5 +147,10 @@ MUTANTS = (
     *functions.UNITS,
     *functions.TRIED,
     *functions.PROCESSES,
+    *rounds_and_costs.COSTS,
+    *rounds_and_costs.STORES,
+    *rounds_and_costs.SANDBOXES,
+    *rounds_and_costs.REFUSALS,
+    *rounds_and_costs.SHOWN,
 )
 """Every wrong version."""

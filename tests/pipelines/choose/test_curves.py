@@ -48,6 +48,13 @@ def test_a_terminal_shows_each_figure_in_its_column(curve, encoding):
     assert any("<10> ... <1000>, logarithmic" in line for line in lines)
 
 
+def test_of_values_without_a_plan_the_first_is_told(curve):
+    written = io.StringIO()
+    more = replace(curve, points=[*curve.points, Point(20.0, refused="It is 20.")])
+    show_curve(more, Console(file=written, width=200))
+    assert written.getvalue().splitlines()[-1] == "No plan at params.size 2. It is 2."
+
+
 def test_values_have_the_probability_of_a_failure(curve):
     described = describe_curve(curve)
     assert described["failure"] == curve.failures

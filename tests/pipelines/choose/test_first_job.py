@@ -102,6 +102,7 @@ def test_keys_that_a_job_may_have_are_shown_and_no_others(task):
     offered = {"where", "neighbors", "ledger", "run_id"}
     assert offered <= set(at) and all(at[key].lstrip().startswith("#") for key in offered)
     assert ("unit" in at) == (TASKS[task].keeps != ())
+    assert ("keep" in at) == (TASKS[task].keeps != () and not TASKS[task].subsamples)
 
 
 def test_other_columns_are_listed_up_to_a_hundred():
@@ -177,6 +178,16 @@ def test_only_columns_that_the_task_can_take_are_suggested(task):
         (line,) = (line for line in first_job(task, path) if line.startswith("  columns: "))
         assert "name" not in line
         assert ("shoes" in line) == (path == "few.parquet")
+
+
+def test_a_column_that_no_job_can_name_is_not_suggested():
+    """One of two of the same name, or one whose name has control characters."""
+    columns = [pa.array([value]) for value in (1, 2, 3, 4)] + [pa.nulls(1, pa.timestamp("s", "\x1b[1m"))]
+    names = ["twice", "twice", "bell\a", "plain", "when"]
+    pq.write_table(pa.table(columns, names=names), "odd.parquet")
+    text = "\n".join(first_job("statistics", "odd.parquet"))
+    assert "  columns: [plain]" in text and "twice" not in text and "bell" not in text
+    assert "tz=?[1m" in text and "\x1b" not in text  # which a terminal would obey
 
 
 @pytest.mark.parametrize("task", TASKS)

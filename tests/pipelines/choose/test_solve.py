@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from pipelines.choose import solve as module
+from pipelines.choose.options import look
 from pipelines.choose.solve import _STRIDE, _first, _first_in_order, _values, solve
 from pipelines.errors import JobError
 from pipelines.figures import plan_raw
@@ -215,8 +216,19 @@ def test_a_promise_of_just_what_is_asked_for_is_enough(monkeypatch):
         plan, job = SimpleNamespace(chosen=None, alternatives={}), SimpleNamespace(task="median")
         return [SimpleNamespace(name="", job=job, plan=plan, figures=lambda *_: promised, **shown)]
 
-    monkeypatch.setattr(module, "plan_raw", planned)
+    def planned_from(raw, least):
+        if raw["privacy"]["epsilon"] < least:
+            raise JobError(f"No plan at {raw['privacy']['epsilon']}.")
+        return planned(raw)
+
     monkeypatch.setattr(module, "find_question", lambda found, _: found[0])
+    monkeypatch.setattr(module, "plan_raw", lambda raw: planned_from(raw, 0.5))
+    _, solved = solve({"privacy": {"epsilon": 1.0}}, EPSILON, "error", "2")
+    assert solved.says.endswith("it promises 2.0.")  # nothing is said of a value without a plan
+    monkeypatch.setattr(module, "plan_raw", lambda raw: planned_from(raw, 1000))
+    with pytest.raises(JobError, match=r"^No plan at 1\.0\.$"):  # at the job's own value
+        solve({"privacy": {"epsilon": 1.0}}, EPSILON, "error", "2")
+    monkeypatch.setattr(module, "plan_raw", planned)
     _, solved = solve({"privacy": {"epsilon": 1.0}}, EPSILON, "error", "2")
     assert (solved.value, solved.promised) == (0.5, 2.0)
     assert f"it promises 2.0, and 0.49 promises {1 / 0.49}." in solved.says
@@ -256,6 +268,12 @@ def test_the_command_gives_the_plan_at_the_solved_value(bench):
     assert "by the method exponential" in " ".join(shown.stdout.split())
 
 
+def test_a_solved_job_that_a_run_would_refuse_is_told(monkeypatch):
+    monkeypatch.setenv("TMPDIR", "/nowhere")
+    _, _, refusals = look(changed_job(changes("median")), solve=EPSILON, promise="rank_error=20")
+    assert [refusal.partition(",")[0] for refusal in refusals] == ["TMPDIR is /nowhere"]
+
+
 WRONG = {
     "no promise": (["--solve", EPSILON], "needs a promise and the most that it may be"),
     "no value": (["--solve", EPSILON, "--for", "rank_error"], "--for is 'rank_error'"),
@@ -284,7 +302,14 @@ WRONG = {
         "params.target is not",
     ),
     "for alone": (["--for", "rank_error=3"], "there is no --solve or --sweep"),
+    "for beside made-up rows": (["--for", "rank_error=3", "--simulate", "9"], "there is no --solve or --sw"),
     "both": (["--solve", EPSILON, "--for", "rank_error=3", "--simulate", "100"], "give one of them"),
+    "two searches": (["--solve", EPSILON, "--sweep", f"{EPSILON}=1..2"], "give one of them"),
+    "no end": (["--solve", EPSILON, "--for", "rank_error=inf"], "give a number, such as --for rank_error=50"),
+    "epsilon of a question": (
+        ["--solve", "questions.a.privacy.epsilon", "--for", "rank_error=3"],
+        "--solve questions.a.privacy.epsilon",
+    ),
 }
 
 

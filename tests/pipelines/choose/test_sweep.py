@@ -110,6 +110,27 @@ def test_what_came_out_stands_beside_what_is_promised(monkeypatch, task, name, e
     assert curve.points[-1].figures[name] == Figure(promised, *parts)
 
 
+def test_a_promise_without_a_value_anywhere_is_told(monkeypatch):
+    """And of why a value has no plan the first line; what is infinite is not drawn."""
+
+    def planned(raw):
+        if raw["privacy"]["epsilon"] < 2:
+            raise JobError("It is low.", "It is lower than that.")
+        figures = {"never": None, "endless": math.inf, "some": 3.0}
+        plan = SimpleNamespace(method="only")
+        return [SimpleNamespace(plan=plan, failure=0.1, figures=lambda: figures, named=str)]
+
+    monkeypatch.setattr("pipelines.choose.sweep.plan_raw", planned)
+    monkeypatch.setattr("pipelines.choose.sweep.find_question", lambda found, _: found[0])
+    raw = changed_job(changes("median"))
+    swept = parse_sweep(f"{EPSILON}=1.5..2", raw)
+    curve = sweep(raw, swept)
+    assert curve.drawn == ["some"] and curve.points[0].refused == "It is low."
+    for promise in ("never", "endless"):
+        with pytest.raises(JobError, match=f"--sweep {EPSILON}: {promise} is not promised at any of these"):
+            sweep(raw, swept, promise)
+
+
 def test_made_up_rows_of_the_command_are_those_of_its_curve():
     raw = changed_job(changes("median"))
     described, _, _ = look(raw, sweep=f"{EPSILON}=1..1.1", simulate="50:clumps")

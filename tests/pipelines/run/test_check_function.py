@@ -7,11 +7,24 @@ import numpy as np
 import pytest
 
 from core.domain import Grid
+from pipelines.job.job import check_job
 from pipelines.run.check_function import Finding, _judge, _made_up, show
+from tests.pipelines.conftest import Bench
+from tests.pipelines.jobs import changes
 from transforms.run_function import Function
 
 PLANE = Function("m:f", Grid((0.0, -2.0), (4.0, 2.0), 0.5), seconds=10.0)
 GOOD = Finding("1,000 uniform rows", (1.0,), 0.1, "")
+
+
+def test_a_function_runs_with_all_that_its_job_says(bench: Bench) -> None:
+    given = changes("sample_and_aggregate")
+    own = {"arguments": {"k": 2}, "time_limit": 7.0, "memory_limit": 77, "constant_time": True}
+    params = {**given["params"], **own, "isolation": "sandbox", "function": "f.py:f", "code": "f = len"}
+    function = check_job(bench.changed({**given, "params": params})).untrusted()
+    grid = Grid((-1.0,), (1.0,), 2.0**-10)
+    expected = Function("f.py:f", grid, {"k": 2}, 7.0, 77, True, "f = len", "sandbox", function.unseen)
+    assert function == expected and str(bench.folder / "out") in function.unseen
 
 
 def judged(*answer: float, seconds: float = 0.1, function: Function = PLANE) -> str:

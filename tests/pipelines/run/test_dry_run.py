@@ -136,10 +136,13 @@ def test_a_folder_for_waiting_rows_that_is_none(bench, where, questions, monkeyp
     assert (code, "it is no folder that can be written to" in says) == (2, True)
 
 
+@pytest.mark.parametrize("spelled", [("out", "link"), ("link", "out")])
 @pytest.mark.parametrize("name", ["report.html", "release.json", "result.parquet", "output.id"])
-def test_a_ledger_that_has_the_name_of_a_file_of_the_output(bench, name):
-    path = str(bench.folder / "out" / name)
-    changes = {"privacy.ledger": path, "output": str(bench.folder / "link")}
+def test_a_ledger_that_has_the_name_of_a_file_of_the_output(bench, name, spelled):
+    """Though one of the two is reached through a link."""
+    ledger, output = spelled
+    path = str(bench.folder / ledger / name)
+    changes = {"privacy.ledger": path, "output": str(bench.folder / output)}
     (bench.folder / "out").mkdir()
     (bench.folder / "link").symlink_to(bench.folder / "out")
     if name in ("report.html", "output.id"):  # the others are refused as releases
