@@ -242,7 +242,7 @@ BAD = {
     "semicolons": (
         "a.csv",
         f"x;y\n{SECRET};2\n".encode(),
-        "x is missing from a.csv; its first line has one name: commas separate names, not semicolons or tabs.",
+        "x is missing from a.csv; its first line has one name: commas separate names, not semicolons or",
     ),
     "an empty header": ("a.csv", f"\n{SECRET}".encode(), "a.csv has no header"),
     "an empty name": ("a.csv", f"x,,y\n{SECRET}".encode(), "a.csv has no header"),
