@@ -29,6 +29,8 @@ def not_once(field: str, name: str, file: File, names: Sequence[str]) -> InputEr
         found, allowed = "is missing from", _listed(names)
         if csv:
             allowed = "give a column that its first line names (`shoal init` lists them)"
+            if len(names) == 1:
+                allowed = "its first line has one name: commas separate names, not semicolons or tabs"
     near = None if csv or name in names else nearest(name, names)
     asked = meant(None if near is None else short(near))
     return InputError(f"{field}: {short(name)} {found} {short(file.name)}{asked}; {allowed}.")

@@ -18,10 +18,18 @@ class Promises:
 
 @dataclass(frozen=True)
 class Result:
-    """The answer: the value in data units, and the scale of its noise; None where the scale stays secret."""
+    """The answer.
+
+    Args:
+        value: data units.
+        scale: of its noise, data units; None where the scale stays secret.
+        within: the value is off by at most this, data units, with probability 1 - failure; None where the
+            scale stays secret or an error was promised before.
+    """
 
     value: float
     scale: float | None
+    within: float | None = None
 
 
 @dataclass(frozen=True)
@@ -31,11 +39,13 @@ class Released:
     Args:
         value: data units.
         scale: scale of its noise, data units; None where it was not asked for.
+        within: see `Result`.
     """
 
     value: float
     scale: float | None = None
+    within: float | None = None
 
     def result(self, grid: Grid) -> Result:
-        """Return value and scale."""
-        return Result(self.value, self.scale)
+        """Return the value, the scale, and how far off the value may be."""
+        return Result(self.value, self.scale, self.within)

@@ -43,7 +43,8 @@ class SmoothCost(SpanningCost):
         """Release the cost, and the scale of its noise where that is paid for."""
         cost, edges, bound = aggregate.cost, aggregate.edges, aggregate.sensitivity
         value = self.smooth.value(cost, bound, 0, self.cap * edges, noise)
-        return self.restored(value, edges, self.smooth.scale(bound, noise))
+        scale = self.smooth.scale(bound, noise)
+        return self.restored(value, edges, scale, self.smooth.within(scale))
 
     def sensitivity(self, cuts: Cuts) -> float:
         """Compute the smooth sensitivity, grid steps; `cap` where a missing edge is in the tree."""

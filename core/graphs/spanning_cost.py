@@ -82,10 +82,11 @@ class SpanningCost:
         missing = self.missing(cuts)
         return cuts.cost + self.cap * missing, len(cuts.tree) + missing
 
-    def restored(self, value: int, edges: int, scale: float | None) -> Released:
+    def restored(self, value: int, edges: int, scale: float | None, within: float | None = None) -> Released:
         """Return the answer in data units."""
         kept, step = min(max(value, 0), self.cap * edges), self.grid.step
-        return Released(kept * step + edges * self.grid.lower[2], None if scale is None else scale * step)
+        scale, within = (None if steps is None else steps * step for steps in (scale, within))
+        return Released(kept * step + edges * self.grid.lower[2], scale, within)
 
 
 _TIGHTNESS = Tightness(

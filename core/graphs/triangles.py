@@ -81,7 +81,8 @@ class CountTriangles:
         wedges, bound = aggregate, self.sensitivity(aggregate)
         most = min(_MOST, self.nodes * (self.nodes - 1) * (self.nodes - 2) // 6)
         value = self.smooth.value(wedges.triangles, bound, 0, most, noise)
-        return Released(float(value), self.smooth.scale(bound, noise))
+        scale = self.smooth.scale(bound, noise)
+        return Released(float(value), scale, self.smooth.within(scale))
 
     def sensitivity(self, wedges: Wedges) -> float:
         """Compute the smooth sensitivity."""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -12,8 +12,11 @@ from core.domain import Grid
 from core.draws import Draw, Laplace
 from core.mechanisms.admissible import Admissible
 from core.mechanisms.calibrate_noise import Choice, calibrate_noise
+from core.mechanisms.tails import largest_of
 from core.noise import Noise
 
+_BOTH = 0.999  # a probability is below 1
+_PARTS = 20  # of the failure probability, which the scale's noise and the value's noise share
 _UNIT = 1.001  # ln S is counted in units of slightly more than beta, to cover its rounding
 
 
@@ -58,10 +61,12 @@ class SmoothNoise:
         noise: of the value.
         level: noise of the scale's logarithm, in units of slightly more than beta; None where the scale is
             kept secret.
+        failure: probability with which `within` may not hold.
     """
 
     noise: Admissible
     level: Laplace | None = None
+    failure: float = 0.1
 
     def draws(self) -> tuple[Draw, ...]:
         """Both draws."""
@@ -85,6 +90,29 @@ class SmoothNoise:
         noisy = int(self.level.add(level, noise)[0])
         return self.noise.scale(math.exp(min(noisy * unit, 700.0)))
 
+    def within(self, scale: float | None) -> float | None:
+        """Return what the value is off by at most, but with probability `failure`, given its released scale.
+
+        The level is rounded up, and has noise L. So the true scale is at most e^(unit m) times the released
+        one unless L < -m, for any m. Together with a tail of the noise of the value this bounds its error,
+        and half a step more its rounding. How `failure` is divided between the two is chosen by public
+        numbers alone.
+        """
+        if scale is None or self.level is None:
+            return None
+        return scale * self._factor + 0.5
+
+    @property
+    def _factor(self) -> float:
+        """What the error is at most, in released scales; see `within`."""
+        unit, level = self.noise.beta * _UNIT, cast(Laplace, self.level).scale
+        found = []
+        for part in range(1, _PARTS):
+            one = self.failure * part / _PARTS
+            most = largest_of(1, level, min(2 * one, _BOTH))  # of |L|, twice as often as of -L
+            found.append(self.noise.tail(self.failure - one) * math.exp(unit * most))
+        return min(found)
+
 
 def calibrate_smooth(
     params: NoiseParams, epsilon: float, delta: float, changes: int, doubling: float
@@ -107,7 +135,6 @@ def calibrate_smooth(
         "value", params.noise, (1 - share) * one.epsilon, one.delta, params.failure, doubling, changes=changes
     )
     if share == 0:
-        return SmoothNoise(noise)
-    return SmoothNoise(
-        noise, Laplace.of("scale of the noise, in powers of e^beta", share * one.epsilon, 1, changes=changes)
-    )
+        return SmoothNoise(noise, failure=params.failure)
+    level = Laplace.of("scale of the noise, in powers of e^beta", share * one.epsilon, 1, changes=changes)
+    return SmoothNoise(noise, level, params.failure)

@@ -23,7 +23,7 @@ def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
     if promises(release):
         return None
-    return "The error is not promised. It depends on how much one row can change the value."
+    return "No error is promised before the run: it depends on how much one row can change the value."
 
 
 def answer(release: Release, rows: Rows) -> Answer:
@@ -33,6 +33,8 @@ def answer(release: Release, rows: Rows) -> Answer:
         return nothing_found("value")
     value = number(result.value, 12)
     note = "" if result.scale is None else f"under noise of scale {number(result.scale)}"
+    if result.within is not None:
+        note = f"within {number(result.within)} of the truth, with probability {confidence(release)}; {note}"
     return Answer(
         headline=f"{_NAMES[release['task']]} is about {value}",
         lead=_NOISE[release["method"]],
@@ -44,6 +46,7 @@ def answer(release: Release, rows: Rows) -> Answer:
 def _figure(release: Release, result: Result) -> Figure:
     error = promises_of(Promises, release).error
     off, interval = error, f"where the true value is, with probability {confidence(release)}"
+    off = result.within if off is None else off
     if off is None:
         off, interval = result.scale, "one scale of the noise to each side"
     name = _NAMES[release["task"]]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.answers.answer import Answer, Fact, Release, domain_of
+from pipelines.answers.measure_names import EACH_ROW
 from pipelines.console.printable import printable
 from pipelines.quantities import Amount, Quantity, decimal, significant
 from transforms.key_labels import UNITS as TIMES
@@ -87,14 +88,20 @@ def counted(release: Mapping[str, Any]) -> Counted:
     """Return what a plan or a release counts: rows, with a unit its records, or the records that rows are."""
     privacy = release.get("privacy", {})
     if privacy.get("unit") is not None:
-        return Counted("unit", _BY.get(privacy.get("keep"), ""))
+        return Counted("unit", "" if _counts_alone(release) else _BY.get(privacy.get("keep"), ""))
     return Counted() if privacy.get("count") is None else Counted("record")
+
+
+def _counts_alone(release: Mapping[str, Any]) -> bool:
+    """Say whether only the number of units is asked for, so that it does not matter which row is kept."""
+    made = ((release.get("rows") or {}).get("derive") or {}).get(EACH_ROW)
+    return made == "1" and (release.get("domain") or {}).get("columns") == [EACH_ROW]
 
 
 def kept_rows(release: Mapping[str, Any]) -> bool:
     """Say whether the records of a unit are random rows of it, which every run draws anew."""
     privacy = release.get("privacy", {})
-    one = privacy.get("unit") is not None and privacy.get("keep") == "one"
+    one = privacy.get("unit") is not None and privacy.get("keep") == "one" and not _counts_alone(release)
     return one or release.get("contributions") is not None
 
 

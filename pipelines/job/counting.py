@@ -5,13 +5,11 @@ from typing import Any
 
 from pydantic import ConfigDict
 
+from pipelines.answers.measure_names import EACH_ROW
 from pipelines.job.inputs import RowsInput
 
 COUNTING = "statistics"
 """The task that counts."""
-
-EACH_ROW = "each row"
-"""The name of a column that is 1 in every row, so that no row is left out because of its values."""
 
 _COUNTS = ("count", "units")
 

@@ -251,12 +251,13 @@ def _beyond(epsilon: float, delta: float) -> str:
     return f"; because of δ it may be higher, and above {above} with a probability of at most 1 in {least}"
 
 
-def _unit(privacy: Mapping[str, Any]) -> str:
+def _unit(release: Mapping[str, Any]) -> str:
+    privacy = release["privacy"]
     if privacy["unit"] is None:
         one = "row" if privacy.get("count") is None else f"of the {privacy['count']} records of a row"
         return f"none: each {one} counts as one person"
     order = privacy.get("order")  # earlier versions have none
-    return f"{privacy['unit']}{counted({'privacy': privacy}).by}" + (f" (by {order})" if order else "")
+    return f"{privacy['unit']}{counted(release).by}" + (f" (by {order})" if order else "")
 
 
 def _prepared(rows: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -283,7 +284,7 @@ def _settings(release: Mapping[str, Any]) -> list[tuple[str, str]]:
         *_prepared(release.get("rows", {})),
         ("Parameters", ", ".join(params)),
         ("Neighbors", f"{privacy['neighbors']}: {privacy['hides']}"),
-        ("Privacy unit", _unit(privacy)),
+        ("Privacy unit", _unit(release)),
         ("Composed by", privacy["accountant"]),
         *_of_the_run(release),
     ]

@@ -80,6 +80,7 @@ def test_the_metadata_has_what_dataflow_asks_for(parameter) -> None:
         ("job_file", "gs://bucket/jobs/airports.yaml", "airports.yaml"),
         ("run_id", "airports-2026-11-16", "airports/2026-11-16"),
         ("overrides", "privacy.epsilon=2;domain.lower=[-90, -180]", "privacy.epsilon"),
+        ("overrides", "questions.p95-by-City.params.target=9; run_id=a", "questions..target=9"),
         ("machine_type", "n2-standard-4", "N2"),
         ("max_num_workers", "16", "0"),
         ("disk_size_gb", "50", "50g"),

@@ -239,6 +239,11 @@ BAD = {
         f"{SECRET},1\n2,3\n".encode(),
         "x is missing from a.csv; give a column that its first line names",
     ),
+    "semicolons": (
+        "a.csv",
+        f"x;y\n{SECRET};2\n".encode(),
+        "x is missing from a.csv; its first line has one name: commas separate names, not semicolons or",
+    ),
     "an empty header": ("a.csv", f"\n{SECRET}".encode(), "a.csv has no header"),
     "an empty name": ("a.csv", f"x,,y\n{SECRET}".encode(), "a.csv has no header"),
     "an open quote": ("a.csv", f'x,"y\n{SECRET}"'.encode(), "a.csv has no header"),

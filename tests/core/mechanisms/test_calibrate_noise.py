@@ -300,6 +300,27 @@ def test_every_value_has_noise_of_the_scale_of_the_sensitivity(monkeypatch, axes
         draw.add([1, 2], 3.0, SeededNoise(0))
 
 
+@pytest.mark.parametrize("density", ["cauchy", "student", "laplace"])
+def test_a_released_scale_says_how_far_off_the_value_is(density):
+    """Of 3,000 draws at most a fifth may be farther off, which more than 0.24 of them are never by chance."""
+    noise, exact, sensitivity, draws = SeededNoise(0), 10**6, 37.5, 3000
+    smooth = calibrate_smooth(
+        Median(noise=density, scale_share=0.1, failure=0.2), 1.0, 1e-6, changes=1, doubling=50.0
+    )
+    off = []
+    for _ in range(draws):
+        value = smooth.value(exact, sensitivity, 0, 2 * exact, noise)
+        off.append(abs(value - exact) / smooth.within(smooth.scale(sensitivity, noise)))
+    assert np.mean(np.array(off) > 1) < 0.24
+    assert np.mean(np.array(off) > 0.25) > 0.1  # it is no more than some four times what it could be
+    secret = calibrate_smooth(Median(noise=density, scale_share=0.0), 1.0, 1e-6, changes=1, doubling=50.0)
+    assert secret.within(secret.scale(sensitivity, noise)) is None
+    often = calibrate_smooth(
+        Median(noise=density, scale_share=0.1, failure=0.99), 1.0, 1e-6, changes=1, doubling=50.0
+    )
+    assert 0 < often.within(17.0) < smooth.within(17.0)
+
+
 @pytest.mark.parametrize("changes", [1, 2])
 @pytest.mark.parametrize("share", [0.0, 0.2])
 def test_a_value_and_the_scale_of_its_noise_spend_the_budget_together(changes, share):

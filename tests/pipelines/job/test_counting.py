@@ -128,6 +128,23 @@ def test_nothing_is_said_of_values_and_no_budget_is_spent_on_them(bench: Bench) 
     assert values["rounds"][0]["share"] == 1
 
 
+def test_it_does_not_matter_which_row_of_a_unit_is_kept_where_units_are_counted(bench: Bench) -> None:
+    job = {**JOB, "input": {"unit": "name"}, "params": {"measures": ["units"]}}
+    del job["output"]
+    told = "Each unit counts once, however many rows it has."
+    middle = {"task": "median", "columns": ["n"], "domain": {"lower": [0], "upper": [9], "step": 1}}
+    beside = {"input": {"unit": "name", "derive": {"n": "length(name)"}}, "privacy": JOB["privacy"]}
+    several = {**beside, "questions": {"many": {key: job[key] for key in ("task", "params")}, "n": middle}}
+    alone = shoal.run(job, ROWS)
+    assert told in " ".join(alone.values["notes"])
+    assert "kept" not in str(alone) + str(shoal.run(several, ROWS).answers["many"])
+    assert "random row" not in str(alone.report)
+    assert "kept      one random row of each unit" in str(shoal.run(several, ROWS))
+    own = {**job["input"], "columns": ["each row"], "derive": {"each row": "length(name)"}}
+    release = shoal.run({**job, "input": own, "domain": middle["domain"]}, ROWS)
+    assert "one random row" in str(release)
+
+
 def test_the_schema_lets_them_out_of_statistics_alone() -> None:
     own = schema_of_task("statistics")
     assert "domain" not in own["required"]
