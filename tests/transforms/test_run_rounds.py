@@ -167,7 +167,7 @@ class OneRecord:
         yield Block(np.zeros((1, 1), np.int64), np.array([element], np.uint64))
 
 
-@pytest.mark.parametrize(("where", "floor"), [("add", None), ("add", 0), ("split", 0), ("above", 0)])
+@pytest.mark.parametrize(("where", "floor"), [("add", None), ("add", 0), ("split", 1), ("above", 1)])
 def test_a_merge_that_fails_quotes_nothing(where: str, floor: int | None) -> None:
     """What engines log and hand to the submitter has kind and place of the error, and none of its text."""
 
@@ -422,7 +422,7 @@ class Everyone:
     """Release which records there are, shard by shard."""
 
     name: str
-    floor: int = 0
+    floor: int = 1
 
     def summarize(self, block: Block, state: None) -> Counts:
         return Counts.of(block.ids.astype(np.int64))

@@ -356,4 +356,20 @@ GRAPHS = (
         "kept = np.sort(order[: nodes - 1])",
         _TREES,
     ),
+    Mutant(
+        12,
+        "core/mechanisms/smooth_noise.py",
+        "a value is said to be within its released scale",
+        "return scale * self._factor + 0.5",
+        "return scale + 0.5",
+        Selection(("tests/core/mechanisms/test_calibrate_noise.py",), "released_scale_says"),
+    ),
+    Mutant(
+        12,
+        "core/mechanisms/smooth_noise.py",
+        "how far off a value is takes the released scale for the true one",
+        "self.noise.tail(self.failure - one) * math.exp(unit * most)",
+        "self.noise.tail(self.failure - one) * math.exp(-unit * most)",
+        Selection(("tests/core/mechanisms/test_calibrate_noise.py",), "released_scale_says"),
+    ),
 )
