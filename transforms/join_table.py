@@ -72,8 +72,16 @@ class LookedUp:
     places: pa.Array
 
     def column(self, name: str) -> pa.Array:
-        """Return a column of the rows, shape (n,), alone: rows may have long texts in others."""
-        return self.columns[name].take(self.places)
+        """Return a column of the rows, shape (n,), alone: rows may have long texts in others.
+
+        A text that many rows have is there once, in a dictionary without nulls.
+        """
+        values = self.columns[name]
+        if values.type != TEXT:
+            return values.take(self.places)
+        held = pc.fill_null(values.is_valid().take(self.places), False)
+        told = pc.if_else(held, self.places, pa.scalar(None, self.places.type)).dictionary_encode()
+        return pa.DictionaryArray.from_arrays(told.indices, values.take(told.dictionary))
 
 
 def open_join(path: str, on: str, columns: tuple[str, ...] | None) -> Join:

@@ -29,8 +29,10 @@ def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _joined(parts: Sequence[pa.Array]) -> pa.Array:
-    if not pa.types.is_dictionary(parts[0].type):
-        return pa.concat_arrays(parts)
+    if not all(pa.types.is_dictionary(part.type) for part in parts):
+        return pa.concat_arrays(
+            [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in parts]
+        )
     values, indices, first = [parts[0].dictionary], [], 0
     for part in parts:
         own, last = part.dictionary, values[-1]

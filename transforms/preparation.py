@@ -101,7 +101,7 @@ class Preparation:
                 )
         if self.join is not None:
             with _of_field("input.join.on", file):
-                added |= {name: rows.joined.column(name).type for name in self.joined}
+                added |= {name: rows.joined.columns[name].type for name in self.joined}
         for name, node in self.derive:
             with _of_field(f"input.derive.{name}", file):
                 added[name] = rows.evaluated(node, derived=False).type

@@ -102,6 +102,7 @@ def read_avro(_: File, opened: pa.NativeFile, __: int, columns: Sequence[str]) -
     blocks: Any = fastavro.block_reader(opened)
     schema, stored = _schema(blocks.writer_schema), _Stored.of(blocks.writer_schema)
     written, wanted = fastavro.parse_schema(stored.schema), fastavro.parse_schema(stored.only(columns))
+    longest = sum(stored.longest(name) for name in columns)
     rows: list[Mapping[str, Any]] = []
     size = 0
 
@@ -120,7 +121,7 @@ def read_avro(_: File, opened: pa.NativeFile, __: int, columns: Sequence[str]) -
             row = _row(block.bytes_, written, wanted)
             own = block.bytes_.tell() - before
             rows.append(row if own <= _LONGEST else dict.fromkeys(columns))
-            size += min(own, _LONGEST)
+            size += min(own, _LONGEST) + longest
             if len(rows) == _ROWS or size > _BYTES:
                 yield batch()
                 rows, size = [], 0
@@ -189,6 +190,10 @@ class _Stored:
         schema = plain(written)
         found = {of["name"]: symbols(of["type"]) for of in written["fields"]}
         return cls(schema, named, {name: each for name, each in found.items() if each is not None})
+
+    def longest(self, column: str) -> int:
+        """Return the most bytes of a symbol of a column, which is a number in the file; 0 of another one."""
+        return max((len(each.encode()) for each in self.symbols.get(column, ())), default=0)
 
     def only(self, columns: Sequence[str]) -> Any:
         """Return a schema of some of the fields, with all types that they name."""

@@ -36,6 +36,13 @@ def test_dictionaries_that_differ_are_joined():
     assert joined.column("t").dictionary.to_pylist() == many[:9]
 
 
+def test_a_column_that_has_a_dictionary_in_some_batches_alone_is_joined():
+    columns = [pa.array(["a", "b"]), indexed([1, None, 0], ["c", "d"])]
+    for parts in (columns, columns[::-1]):
+        joined = joined_batches([pa.record_batch({"t": each}) for each in parts])
+        assert joined.column("t").to_pylist() == [value for each in parts for value in each.to_pylist()]
+
+
 def test_rows_without_dictionaries_are_the_same_for_any():
     one, other = (pa.record_batch({"n": pa.array(["b", "a"]).dictionary_encode()}) for _ in range(2))
     other = joined_batches(

@@ -326,6 +326,21 @@ def test_a_row_without_a_key_gets_nothing(tmp_path: Path, known: pa.Array) -> No
         assert join.look_up(keys).column("size").to_pylist() == [None, 6, 5]
 
 
+def test_a_long_text_of_a_joined_table_is_in_memory_once(tmp_path: Path) -> None:
+    """Rows with its key would take any memory. A unit has keys of one kind, whichever rows a batch has."""
+    write(tmp_path / "t.parquet", key=pa.array([1, 2, 3]), text=["x" * (1 << 16), None, "y"])
+    join = open_join(str(tmp_path / "t.parquet"), "key", None)
+    found = join.look_up(pa.array([1] * 300 + [2, 3, 4])).column("text")
+    assert found.nbytes < 2 << 16
+    assert [text and text[:1] for text in found.to_pylist()] == ["x"] * 300 + [None, "y", None]
+    assert found.dictionary.null_count == 0
+    made = preparation("contains(text, 'x')", join, n="length(text)")
+    batch, kept = made.prepare(pa.record_batch({"key": [1, 2, 3, 4]}), ["n"])
+    assert kept is not None
+    assert kept.to_pylist() == [True, False, False, False]
+    assert batch.column("n").to_pylist() == [1 << 16, None, 1, None]
+
+
 def test_a_text_of_a_joined_category_need_not_be_utf_8(tmp_path: Path) -> None:
     """Arrow itself reads no such file, as the index of the dictionary is a byte."""
     texts = pa.array([b"large", b"\xff"]).view(pa.string())

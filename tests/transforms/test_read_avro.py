@@ -73,6 +73,18 @@ def test_batches_are_of_bounded_bytes_and_a_row_beyond_them_is_one_of_nulls(
     ]
 
 
+def test_batches_are_of_bounded_bytes_where_a_short_number_stands_for_a_long_symbol(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_avro_module, "_BYTES", 1000)
+    long = COLOR | {"symbols": ["r" * 400, "b"]}
+    file = write(tmp_path / "a.avro", {"c": [long, "null"], "x": "double"}, [encoded(0, 0, 1.5)] * 5)
+    for column, batches in (("c", [["r" * 400] * 3, ["r" * 400] * 2]), ("x", [[1.5] * 5])):
+        with pa.OSFile(file.path) as opened:
+            read_ = list(read_avro(file, opened, 0, [column]))
+        assert [batch.column(0).to_pylist() for batch in read_] == batches
+
+
 def test_a_type_may_be_that_of_another_column(tmp_path: Path) -> None:
     """By its name, whether the column that has it in full is read or not."""
     word = {"type": "fixed", "name": "Word", "size": 2}

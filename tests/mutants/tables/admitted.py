@@ -254,6 +254,22 @@ ADMITTED = (
         Selection(("tests/transforms/test_preparation.py",), only="joined_by_key"),
     ),
     Mutant(
+        12,
+        "transforms/join_table.py",
+        "a long text of a joined table is in memory for each row that has it",
+        "if values.type != TEXT:",
+        "if True:",
+        Selection(("tests/transforms/test_preparation.py",), only="in_memory_once"),
+    ),
+    Mutant(
+        12,
+        "transforms/join_table.py",
+        "whether a unit of a joined table has keys in a dictionary depends on the rows of a batch",
+        "pc.if_else(held, self.places, pa.scalar(None, self.places.type)).dictionary_encode()",
+        "self.places.dictionary_encode()",
+        Selection(("tests/transforms/test_preparation.py",), only="in_memory_once"),
+    ),
+    Mutant(
         4,
         "transforms/read_blocks.py",
         "identities of rows of one file are those of the next one",

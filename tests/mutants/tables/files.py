@@ -49,6 +49,14 @@ READING = (
     ),
     Mutant(
         12,
+        "transforms/read_avro.py",
+        "a symbol of Avro takes as many bytes in a batch as in the file",
+        "size += min(own, _LONGEST) + longest",
+        "size += min(own, _LONGEST)",
+        _BATCHES,
+    ),
+    Mutant(
+        12,
         "transforms/open_source.py",
         "a column is exact if it is of integers in some file",
         "if not all(pa.types.is_integer(kind) or",
