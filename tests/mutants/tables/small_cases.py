@@ -25,8 +25,8 @@ GRAPHS = (
         12,
         "core/graphs/spanning_cost.py",
         "the scale of a cost's noise is in steps",
-        "None if scale is None else scale * step",
-        "scale",
+        "None if steps is None else steps * step",
+        "steps",
         Selection(_GRAPHS, only="in_data_units"),
     ),
     Mutant(
