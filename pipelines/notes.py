@@ -5,8 +5,8 @@ from typing import Any
 from core.geography import MAP_PERCENT, SPHERE_PERCENT
 from core.input_checks import CheckedRound
 from core.plan import Plan
-from pipelines.answers.measure_names import EACH_ROW
 from pipelines.answers.text import SECRET_PAIRS, Counted, counted, hides, number
+from pipelines.each_row import counts_alone
 from pipelines.job.job import Job
 from pipelines.job.prepared import notes_of
 from pipelines.quantities import Metres
@@ -125,14 +125,9 @@ def _points_on_earth(job: Job) -> list[str]:
     ]
 
 
-def _counts_alone(job: Job) -> bool:
-    """Return whether the job only counts, so that every row is 1."""
-    return job.input.columns == (EACH_ROW,) and (job.input.derive or {}).get(EACH_ROW) == "1"
-
-
 def _left_out(job: Job, plan: Plan) -> str:
     """Return what becomes of values that are not in the domain."""
-    alone = _counts_alone(job)
+    alone = counts_alone(job.input.columns, job.input.derive)
     missing = "Rows with a null, NaN or infinity in a used column are left out"
     missing += "." if job.unit is None else f", and so are rows without {job.unit}."
     if alone:
@@ -184,7 +179,7 @@ def _unit(job: Job) -> str:
         return "There is no privacy unit. Each row counts as one person, and the promise is for one row."
     if job.bounds is not None:
         made = "Its rows remain several records, of which it keeps as many as contributions says."
-    elif _counts_alone(job):
+    elif counts_alone(job.input.columns, job.input.derive):
         made = "Each unit counts once, however many rows it has."
     else:
         made = "All of them are in one block." if job.keep is None else _KEPT[job.keep]

@@ -4,9 +4,6 @@ from typing import Any
 
 from core.statistics.params import quantile_name
 
-EACH_ROW = "each row"
-"""The name of a column that is 1 in every row, so that no row is left out because of its values."""
-
 
 def names_of(measures: list[Any]) -> list[str]:
     """Return the names of the measures of a job, each quantile by its own."""

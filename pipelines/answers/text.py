@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pipelines.answers.answer import Answer, Fact, Release, domain_of
-from pipelines.answers.measure_names import EACH_ROW
 from pipelines.console.printable import printable
+from pipelines.each_row import counts_alone
 from pipelines.quantities import Amount, Quantity, decimal, significant
 from transforms.key_labels import UNITS as TIMES
 
@@ -93,9 +93,8 @@ def counted(release: Mapping[str, Any]) -> Counted:
 
 
 def _counts_alone(release: Mapping[str, Any]) -> bool:
-    """Say whether only the number of units is asked for, so that it does not matter which row is kept."""
-    made = ((release.get("rows") or {}).get("derive") or {}).get(EACH_ROW)
-    return made == "1" and (release.get("domain") or {}).get("columns") == [EACH_ROW]
+    rows, domain = release.get("rows") or {}, release.get("domain") or {}
+    return counts_alone(domain.get("columns"), rows.get("derive"))
 
 
 def kept_rows(release: Mapping[str, Any]) -> bool:

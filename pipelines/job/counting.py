@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from pipelines.answers.measure_names import EACH_ROW
+from pipelines.each_row import EACH_ROW
 from pipelines.job.inputs import RowsInput
 
 COUNTING = "statistics"
