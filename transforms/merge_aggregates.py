@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.coders.observable import ObservableMixin
 from apache_beam.typehints.decorators import no_annotations
 
 from core.rounds import Examination, total_of
@@ -32,10 +33,11 @@ Sums = list[tuple[int, Any]]
 
 
 @dataclass
-class Made:
+class Made(ObservableMixin):
     """An aggregate with the mark of the state from which it was made.
 
-    See `transforms.records.check_marks`.
+    See `transforms.records.check_marks`. Beam pickles elements between steps to find out their size. Of an
+    element that it may observe while it is read it does not, and this one is never observed.
 
     Args:
         aggregate: of the records of some workers.
@@ -47,6 +49,9 @@ class Made:
 
     def __len__(self) -> int:
         return len(self.aggregate)
+
+    def register_observer(self, callback: Any) -> None:
+        """Take no observer of what is read of it."""
 
     def drop(self) -> None:
         """Hold the aggregate no longer: runners hold an element until they have the next one."""

@@ -29,6 +29,7 @@ from transforms.read_blocks import ReadBlocks, Reader
 from transforms.records import Drawn, OneQuestion, RoundError, held_by
 from transforms.run_rounds import Held, PassName, RunRounds, Step, _after, _summarize
 from transforms.spill import Place, Spill, fetched
+from transforms.spread import Keyed
 
 
 @dataclass(frozen=True)
@@ -452,6 +453,25 @@ def test_large_sums_and_answers_wait_in_a_file(
     assert [piece for piece, _ in waited].count(Made) >= 3 + 1
     (seen,) = (tmp_path / "seen").read_text().splitlines()[:1]
     assert seen.startswith("Counts(")
+
+
+class Unpickled:
+    """An aggregate of which no copy is made."""
+
+    def __reduce__(self) -> Any:
+        raise AssertionError("it is pickled")
+
+
+def test_no_aggregate_is_pickled_to_find_out_its_size() -> None:
+    """Beam would do so between all steps, for a figure that nobody reads."""
+    keyed = beam.typehints.native_type_compatibility.convert_to_beam_type(Keyed)
+    coder = beam.coders.registry.get_coder(keyed).get_impl()
+    made = Made(Unpickled(), b"m")
+    size, observables = coder.get_estimated_size_and_observables((1, made))
+    assert size < 100
+    for observed, _ in observables:
+        observed.register_observer(None)
+    assert pickle.loads(pickle.dumps(Made(Tally(np.arange(3)), b"m"))).aggregate.totals.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("marks", [[b"one"], [b"two", b"one"], [b"one", b"two"]])

@@ -437,6 +437,14 @@ UNITS = (
     ),
     Mutant(
         12,
+        "transforms/merge_aggregates.py",
+        "every aggregate is pickled to find out its size",
+        "class Made(ObservableMixin):",
+        "class Made:",
+        Selection(("tests/transforms/test_run_rounds.py",), "its_size"),
+    ),
+    Mutant(
+        12,
         "pipelines/storage/locate.py",
         "a signed URL is read, and shown in logs",
         "if scheme in EXTRAS and _SIGNED.search(rest):",
