@@ -61,9 +61,8 @@ class Round(Protocol):
     """One pass over the data and one private release.
 
     Each round names its own kind of `core.aggregate.Aggregate` and of state.
-    `floor` is None where the aggregate is small. Otherwise the aggregate is `Counts`, of which only what
-    exceeds the floor, max(0, count - floor), reaches `release`. With a floor above 0 it is merged in shards
-    by key.
+    `floor` is None where the aggregate is small or merged at once. Otherwise the aggregate is `Counts`: it is
+    merged in shards by key, and only what exceeds the floor, max(0, count - floor), reaches `release`.
 
     A round may also have an `examination`. Its merged aggregate stays with workers, and only what they find
     in it reaches `release`.

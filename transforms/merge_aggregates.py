@@ -64,11 +64,11 @@ class Made(ObservableMixin):
 
 @dataclasses.dataclass
 class Merge(beam.PTransform):
-    """Merge all aggregates of each strand into one; sparse counts with a floor above 0 by shard first.
+    """Merge all aggregates of each strand into one; sparse counts with a floor by shard first.
 
     Nothing else may read the aggregates: they are dropped once they are split.
 
-    Where some strands have such a floor, an aggregate without any passes through one shard.
+    Where some strands have a floor, an aggregate of the others passes through one shard.
 
     Args:
         floors: the clipping floor of each strand, or None; see `core.rounds.Round`.
@@ -81,7 +81,7 @@ class Merge(beam.PTransform):
     def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
         """Take and return pairs of a strand and a `Made`."""
         self.spill = Spill()  # the pipeline keeps its transforms, and so the file
-        if not any(self.floors.values()):
+        if all(floor is None for floor in self.floors.values()):
             return aggregates | "Together" >> beam.CombinePerKey(SpilledSum(self.spill))
         shards = aggregates | "Shards" >> _MergeShards(self.floors, self.shards, self.spill)
         return shards | "Together" >> beam.CombinePerKey(SpilledSum(self.spill))

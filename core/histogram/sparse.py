@@ -45,14 +45,14 @@ class SparseHistogram:
     Args:
         cells: the cells.
         count: noise of every count above the floor, and the threshold for it.
-        floor: counts at or below it never appear.
+        floor: counts at or below it never appear; None where all that hold records may.
         parts: see `core.rounds.RoundInParts`; as many as the draws of `count`.
     """
 
     cells: Cells
     count: StabilityHistogram
     purpose: ClassVar[str] = "which cells hold enough records, and how many each of them holds"
-    floor: int = 0
+    floor: int | None = None
     name: str = "histogram"
     parts: int = 1
 
@@ -80,7 +80,7 @@ class SparseHistogram:
     def release_part(self, number: int, aggregate: Counts, state: None, noise: Noise) -> Table:
         """See `RoundInParts.release_part`."""
         keys, counts = self.count.released(aggregate.keys, aggregate.counts, noise)
-        return Table(self.cells, keys, counts + self.floor)
+        return Table(self.cells, keys, counts + (self.floor or 0))
 
 
 class Sparse(CountCells):
@@ -100,7 +100,7 @@ class Sparse(CountCells):
     def rounds(self, share: float) -> tuple[Charged, ...]:
         """See `Method.rounds`."""
         params = self.setting.params
-        return (SparseHistogram(self.cells, self._count, params.floor, parts=params.parts),)
+        return (SparseHistogram(self.cells, self._count, params.floor or None, parts=params.parts),)
 
     def accuracy(self, share: float) -> Accuracy:
         """See `Method.accuracy`; a cell that is missing counts as empty."""
