@@ -34,6 +34,7 @@ from transforms.expression_values import (
     without_nan,
     without_zone,
 )
+from transforms.joined_batches import decoded_column
 from transforms.parse_expression import Column, Comparison, ExpressionError, Literal, Node, columns_of
 from transforms.parse_texts import parse_column
 
@@ -66,8 +67,7 @@ def evaluate(node: Node, column: Callable[[str], pa.Array], rows: int) -> pa.Arr
 
 def _value(node: Node, column: Callable[[str], pa.Array], rows: int) -> Value:
     if isinstance(node, Column):
-        values = column(node.name)
-        return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+        return decoded_column(column(node.name))
     names = set(columns_of(node))
     if len(names) == 1:
         values = column(*names)

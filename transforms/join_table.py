@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from transforms.expression_values import DATE, READ, TEXT, WHOLE, column_values
+from transforms.joined_batches import decoded_column
 from transforms.list_files import File, InputError, cause_of, filesystem, short, version_of
 from transforms.missing_column import not_once
 from transforms.parse_expression import ExpressionError
@@ -170,8 +171,7 @@ def _check_types(join: Join, kinds: Mapping[str, pa.DataType]) -> None:
 
 def _checked(join: Join, table: pa.Table) -> tuple[pa.Array, Mapping[str, pa.Array]]:
     def values(name: str) -> pa.Array:
-        column = column_values(name, table.column(name).combine_chunks())
-        return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        return decoded_column(column_values(name, table.column(name).combine_chunks()))
 
     try:
         keys = values(join.on)

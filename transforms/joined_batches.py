@@ -24,15 +24,18 @@ def joined_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return rows without dictionaries and metadata, so that their bytes do not follow from other rows."""
-    columns = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in batch]
+    columns = list(map(decoded_column, batch))
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def decoded_column(column: pa.Array) -> pa.Array:
+    """Return a column without its dictionary, if it has one."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def _joined(parts: Sequence[pa.Array]) -> pa.Array:
     if not all(pa.types.is_dictionary(part.type) for part in parts):
-        return pa.concat_arrays(
-            [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in parts]
-        )
+        return pa.concat_arrays(list(map(decoded_column, parts)))
     values, indices, first = [parts[0].dictionary], [], 0
     for part in parts:
         own, last = part.dictionary, values[-1]

@@ -26,16 +26,12 @@ def point_words(points: Points, grid: Grid) -> list[U64]:
         points: shape (n, d), grid steps.
         grid: the universe.
     """
-    if stored(grid) == "<u8":
-        return [points[:, axis].astype(np.uint64) for axis in range(grid.dimension)]
-    words = []
-    for axis in range(0, grid.dimension, 2):
-        if axis + 1 < grid.dimension:
-            words.append((points[:, axis + 1] << 32).view(np.uint64))
-            words[-1] |= points[:, axis].view(np.uint64)
-        else:
-            words.append(points[:, axis].astype(np.uint64))
-    return words
+    axes = [points[:, axis].astype(np.uint64) for axis in range(grid.dimension)]
+    if stored(grid) == "<u4":
+        for low, high in zip(axes[::2], axes[1::2], strict=False):
+            low |= high << np.uint64(32)
+        return axes[::2]
+    return axes
 
 
 def points_of(words: Sequence[U64], grid: Grid) -> NDArray[np.unsignedinteger]:

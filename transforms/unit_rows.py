@@ -41,7 +41,7 @@ class ShardRows:
     def __init__(self, shards: int, salt: bytes) -> None:
         self._shards, self._factor = shards, secret_factor(salt, _SHARD)
         self._places = np.uint8 if shards <= 1 << 8 else np.uint16  # numpy sorts both by radix, bytes faster
-        self._last = np.arange(shards, dtype=self._places)
+        self._numbers = np.arange(shards, dtype=self._places)
         self._parts: list[list[list[U64]]] = [[] for _ in range(shards)]
 
     def add(self, keys: pa.Array, words: Sequence[U64]) -> None:
@@ -67,7 +67,7 @@ class ShardRows:
         key = np.take(place, order, mode="clip") if told else order
         rows = [np.take(word, key, mode="clip") for word in own]
         rows += [np.take(word, order, mode="clip") for word in words]
-        ends = np.searchsorted(np.take(shard, order, mode="clip"), self._last, "right").tolist()
+        ends = np.searchsorted(np.take(shard, order, mode="clip"), self._numbers, "right").tolist()
         for parts, start, end in zip(self._parts, [0, *ends[:-1]], ends, strict=True):
             if end > start:
                 parts.append([word[start:end] for word in rows])

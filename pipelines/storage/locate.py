@@ -10,6 +10,9 @@ from pipelines.storage.local_folder import LocalFolder
 from transforms.extras import needs
 from transforms.schemes import EXTRAS, GCS, KNOWN, LOCAL, split_scheme
 
+_SIGNED = re.compile(r"[?&](sig|[\w-]*signature|[\w-]*credential|[\w-]*token|[\w-]*key(id)?)=", re.IGNORECASE)
+"""What URLs have that were signed for Azure, S3 or Google, and no name of a file."""
+
 
 def open_folder(path: str) -> Folder:
     """Return the folder at `path`, which need not exist yet.
@@ -31,10 +34,6 @@ def open_folder(path: str) -> Folder:
         from pipelines.storage.store_folder import StoreFolder
 
         return StoreFolder(path.rstrip("/"))
-
-
-_SIGNED = re.compile(r"[?&](sig|[\w-]*signature|[\w-]*credential|[\w-]*token|[\w-]*key(id)?)=", re.IGNORECASE)
-"""What URLs have that were signed for Azure, S3 or Google, and no name of a file."""
 
 
 def open_file(path: str) -> tuple[Folder, str]:
