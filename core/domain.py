@@ -387,8 +387,9 @@ class Grid:
 
     def restore_axis(self, steps: NDArray[np.int64], axis: int) -> Whole:
         """Return points of an axis of a wide grid, shape (n,), in data units, as exact int64 or uint64."""
-        above = steps.astype(np.uint64) * np.uint64(self.step)
-        values = above + np.uint64(int(self.lower[axis]) % 2**64)  # modulo 2^64, in which they fit
+        values = steps.astype(np.uint64)
+        values *= np.uint64(self.step)
+        values += np.uint64(int(self.lower[axis]) % 2**64)  # modulo 2^64, in which they fit
         return values.view(np.int64) if max(self.upper) < 2**63 else values
 
 

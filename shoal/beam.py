@@ -28,7 +28,7 @@ from shoal.shown import Release
 from transforms.embedded_runner import flush_by_size
 from transforms.hold_batches import HoldBatches, open_schema
 from transforms.plain_errors import plain_errors
-from transforms.spread import Keyed, Spread
+from transforms.spread import KEYED, Keyed, Spread
 
 __all__ = ["Answer"]
 
@@ -108,7 +108,7 @@ class Answer(beam.PTransform):
         charged = (
             batches.pipeline
             | "Start" >> beam.Create([made])
-            | "Charge" >> beam.Map(_charged, job, prepared.plan).with_output_types(Keyed)
+            | "Charge" >> beam.Map(_charged, job, prepared.plan).with_output_types(KEYED)
             | "Once" >> Spread()
         )
         delivery = beam.pvalue.AsSingleton(charged | "Charged" >> beam.Map(_charged_delivery))

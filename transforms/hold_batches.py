@@ -29,7 +29,7 @@ from transforms.column_types import Opened
 from transforms.list_files import Held, InputError, short
 from transforms.plain_errors import plain_errors
 from transforms.read_blocks import Descriptor
-from transforms.spread import Keyed, Spread
+from transforms.spread import KEYED, Keyed, Spread
 
 SHARDS = 256
 """Number of shards that count rows; at most `transforms.count_records.MOST_FILES`."""
@@ -64,9 +64,9 @@ class HoldBatches(beam.PTransform):
         return (
             (held, none)
             | "All" >> beam.Flatten()
-            | "Deal" >> beam.Map(_dealt).with_output_types(Keyed)
+            | "Deal" >> beam.Map(_dealt).with_output_types(KEYED)
             | "Shard" >> beam.GroupByKey()
-            | "Count" >> beam.FlatMap(_counted, self.schema, self.names).with_output_types(Keyed)
+            | "Count" >> beam.FlatMap(_counted, self.schema, self.names).with_output_types(KEYED)
             | "Spread" >> Spread()
             | "Descriptor" >> beam.Map(_value).with_output_types(Descriptor)
         )

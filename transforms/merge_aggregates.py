@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.coders.observable import ObservableMixin
-from apache_beam.typehints.decorators import no_annotations
+from apache_beam.typehints.decorators import no_annotations, with_output_types
 
 from core.rounds import Examination, total_of
 from transforms.plain_errors import plain_errors
 from transforms.records import check_marks
 from transforms.spill import Place, Spill
-from transforms.spread import Keyed
+from transforms.spread import KEYED, Keyed, Piece, PieceCoder
 
 MERGING = "Merging"
 """What the steps between workers and the private stage are called where they fail."""
@@ -33,11 +32,8 @@ Sums = list[tuple[int, Any]]
 
 
 @dataclass
-class Made(ObservableMixin):
-    """An aggregate with the mark of the state from which it was made.
-
-    See `transforms.records.check_marks`. Beam pickles elements between steps to find out their size. Of an
-    element that it may observe while it is read it does not, and this one is never observed.
+class Made:
+    """An aggregate with the mark of the state from which it was made; see `transforms.records.check_marks`.
 
     Args:
         aggregate: of the records of some workers.
@@ -49,9 +45,6 @@ class Made(ObservableMixin):
 
     def __len__(self) -> int:
         return len(self.aggregate)
-
-    def register_observer(self, callback: Any) -> None:
-        """Take no observer of what is read of it."""
 
     def drop(self) -> None:
         """Hold the aggregate no longer: runners hold an element until they have the next one."""
@@ -82,8 +75,9 @@ class Merge(beam.PTransform):
         """Take and return pairs of a strand and a `Made`."""
         self.spill = Spill()  # the pipeline keeps its transforms, and so the file
         if all(floor is None for floor in self.floors.values()):
-            return aggregates | "Together" >> beam.CombinePerKey(SpilledSum(self.spill))
-        shards = aggregates | "Shards" >> _MergeShards(self.floors, self.shards, self.spill)
+            shards = aggregates
+        else:
+            shards = aggregates | "Shards" >> _MergeShards(self.floors, self.shards, self.spill)
         return shards | "Together" >> beam.CombinePerKey(SpilledSum(self.spill))
 
 
@@ -102,9 +96,9 @@ class _MergeShards(beam.PTransform):
     def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
         return (
             aggregates
-            | "Split" >> beam.FlatMap(_split, self.floors, self.shards).with_output_types(Keyed)
+            | "Split" >> beam.FlatMap(_split, self.floors, self.shards).with_output_types(KEYED)
             | "MergeShard" >> beam.CombinePerKey(SpilledSum(self.spill))
-            | "Clip" >> beam.Map(_clip, self.floors, self.shards).with_output_types(Keyed)
+            | "Clip" >> beam.Map(_clip, self.floors, self.shards).with_output_types(KEYED)
         )
 
 
@@ -126,21 +120,23 @@ class MergeAndExamine(beam.PTransform):
     def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
         """Take pairs of the strand and a `Made`; return one pair of it and what was found."""
         self.spill = Spill()  # the pipeline keeps its transforms, and so the file
+        arrange = beam.Map(_arrange, self.examination, self.spill)
         arranged = (
             aggregates
             | "MergeLarge" >> beam.CombinePerKey(SpilledSum(self.spill))
-            | "Arrange" >> beam.Map(_arrange, self.examination, self.spill)
+            | "Arrange" >> arrange.with_output_types(Piece)
         )
         kept = beam.pvalue.AsSingleton(arranged)
         examine = beam.Map(_examine, self.strand, self.examination, self.spill, kept)
         return (
             aggregates.pipeline
             | "Parts" >> beam.Create(range(self.examination.examiners))
-            | "Examine" >> examine.with_output_types(Keyed)
+            | "Examine" >> examine.with_output_types(KEYED)
             | "Gather" >> beam.CombinePerKey(Sum())
         )
 
 
+@with_output_types(Piece)
 class Sum(beam.CombineFn):
     """Add at least one aggregate.
 
@@ -149,6 +145,10 @@ class Sum(beam.CombineFn):
     similar size: where most keys of a summand are known, the sum of many is hardly larger than that of few,
     and few of them should be held.
     """
+
+    def get_accumulator_coder(self) -> PieceCoder:
+        """Return the coder of accumulators, which are not measured either."""
+        return PieceCoder()
 
     def create_accumulator(self) -> Sums:
         """Return the accumulator of no aggregate."""

@@ -14,7 +14,7 @@ from transforms.merge_aggregates import EXAMINING, MERGING, Made, Sum
 from transforms.plain_errors import plain_errors
 from transforms.records import Kept, check_marks, held_by
 from transforms.spill import Spill
-from transforms.spread import Keyed
+from transforms.spread import KEYED, Keyed
 
 _GROUPS = 64
 """Most elements that are made of an aggregate. Each holds pieces of several sections, if there are more."""
@@ -54,9 +54,9 @@ class MergeSections(beam.PTransform):
         examine = beam.Map(_examine_sections, self.kept, self.floors, self.rounds, self.noise, self.spill)
         return (
             aggregates
-            | "Deal" >> deal.with_output_types(Keyed)
+            | "Deal" >> deal.with_output_types(KEYED)
             | "Gather" >> beam.GroupByKey()
-            | "Examine" >> examine.with_output_types(Keyed)
+            | "Examine" >> examine.with_output_types(KEYED)
             | "Together" >> beam.CombinePerKey(Sum())
         )
 

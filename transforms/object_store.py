@@ -187,14 +187,23 @@ def _find_metadata(bucket: str) -> None:
 
 
 def azure_settings(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the variables of Azure's own clients say that obstore does not read."""
+    """Return what the variables of Azure's own clients say that obstore does not read.
+
+    Raises:
+        StoreError: the connection string does not say where the account is.
+    """
     given = {
         "account_name": environment.get("AZURE_STORAGE_ACCOUNT"),
         "account_key": environment.get("AZURE_STORAGE_KEY"),
     }
     text = environment.get("AZURE_STORAGE_CONNECTION_STRING", "")
     parts = dict(part.partition("=")[::2] for part in text.split(";") if part)
+    if parts.get("UseDevelopmentStorage", "").lower() == "true":
+        return {"use_emulator": True}
     if parts:
+        if not parts.keys() & {"AccountName", "BlobEndpoint"}:
+            name = "connection string in AZURE_STORAGE_CONNECTION_STRING"
+            raise StoreError(name, "has neither AccountName nor BlobEndpoint: give one of them", True)
         name, host = parts.get("AccountName"), "blob.core.windows.net"
         if "EndpointSuffix" in parts:
             host = f"blob.{parts['EndpointSuffix']}"
@@ -206,8 +215,6 @@ def azure_settings(environment: Mapping[str, str]) -> dict[str, Any]:
             "sas_key": parts.get("SharedAccessSignature"),
             "endpoint": endpoint,
         }
-        if parts.get("UseDevelopmentStorage", "").lower() == "true":
-            return {"use_emulator": True}
     return {key: value for key, value in given.items() if value}
 
 

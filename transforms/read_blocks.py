@@ -25,7 +25,7 @@ from transforms.plain_errors import plain_errors
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_batches import first_rows
 from transforms.read_prepared import read_prepared
-from transforms.spread import Keyed, Spread
+from transforms.spread import KEYED, Keyed, Spread
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class ReadBlocks(beam.PTransform):
         return (
             pipeline
             | "Start" >> beam.Impulse()
-            | "RowGroups" >> beam.FlatMap(_numbered, self.source.files).with_output_types(Keyed)
+            | "RowGroups" >> beam.FlatMap(_numbered, self.source.files).with_output_types(KEYED)
             | "Spread" >> Spread()
             | "Descriptor" >> beam.FlatMap(_descriptor).with_output_types(Descriptor)
         )

@@ -46,7 +46,7 @@ from transforms.records import (
     held_by,
 )
 from transforms.spill import Spill, Spilled, fetched
-from transforms.spread import Keyed, Spread
+from transforms.spread import KEYED, Keyed, Piece, Spread
 
 SHARDS = 16
 """Number of shards in which a large sparse aggregate is merged."""
@@ -156,7 +156,8 @@ class RunRounds(beam.PTransform):
         passes = _Passes({0: strand}, self.noise, OneQuestion(self.reader), self.shards, self.names)
         ended = [passed for passed, _ in passes.run(elements, list(_names_of_rounds(strand)))]
         if not in_parts:
-            return ended[0] | "Last" >> beam.Map(lambda pair: _drawn(pair).state)
+            state = beam.Map(lambda pair: _drawn(pair).state)
+            return ended[0] | "Last" >> state.with_output_types(Piece)
         drawn = ended[0] | "Drawn" >> beam.Map(_drawn) if others else Drawn(self.start)
         part = cast(RoundInParts, last)
         return elements | last.name >> DrawParts(part, drawn, self.noise, self.reader, self.keep_part)
@@ -192,12 +193,13 @@ class RunStrands(beam.PTransform):
             last += passes.run(elements, _names_of_passes(self.strands, group))
         if len(last) == 1:
             ((ended, _),) = last
-            return ended | "Last" >> beam.Map(lambda pair: (pair[0], _drawn(pair).state))
+            state = beam.Map(lambda pair: (pair[0], _drawn(pair).state))
+            return ended | "Last" >> state.with_output_types(KEYED)
         # Flink refuses a Flatten of filtered collections that are also side inputs of the next pass.
         numbers = [numbers for _, numbers in last]
         kept = [beam.pvalue.AsList(ended) for ended, _ in last]
         one = elements.pipeline | "Together" >> beam.Create([numbers])
-        return one | "Last" >> beam.FlatMap(_last, *kept)
+        return one | "Last" >> beam.FlatMap(_last, *kept).with_output_types(KEYED)
 
 
 @dataclass(frozen=True)
@@ -283,9 +285,9 @@ class RunPass(beam.PTransform):
         after = beam.Map(_after, self.steps, kept, self.noise, self.spill)
         passed = (
             elements
-            | "Summarize" >> summarize.with_output_types(Keyed)
+            | "Summarize" >> summarize.with_output_types(KEYED)
             | "Merge" >> self._merge(kept)
-            | "Release" >> after.with_output_types(Keyed)
+            | "Release" >> after.with_output_types(KEYED)
         )
         return passed | "Keep" >> Spread() if draws else passed
 

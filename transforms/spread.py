@@ -1,12 +1,47 @@
-"""A Reshuffle of keyed elements, in few steps, because every step costs a small run some milliseconds."""
+"""Elements between steps, and a Reshuffle of them in few steps: each costs a small run some milliseconds."""
 
+import pickle
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
+
+class Piece:
+    """Hint of an element that is pickled where it leaves a process, and not measured."""
+
+
+class PieceCoder(beam.coders.Coder):
+    """The coder of a `Piece`. Of an element without a hint, Beam makes a pickle only to find out its size."""
+
+    def encode(self, value: Any) -> bytes:
+        """Return an element as bytes."""
+        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+
+    def decode(self, encoded: bytes) -> Any:
+        """Return the element of some bytes."""
+        return pickle.loads(encoded)
+
+    def estimate_size(self, value: Any) -> int:
+        """Return the least size that Beam knows; it shows sizes, and does nothing by them."""
+        return 1
+
+    def is_deterministic(self) -> bool:
+        """Return that equal elements may be of different bytes, so that none is a key."""
+        return False
+
+    def to_type_hint(self) -> type:
+        """Return the hint."""
+        return Piece
+
+
+beam.coders.registry.register_coder(Piece, PieceCoder)
+
 Keyed = tuple[int, Any]
 """A key and an element."""
+
+KEYED = tuple[int, Piece]
+"""The hint of `Keyed`."""
 
 
 class Spread(beam.Reshuffle):
@@ -18,7 +53,7 @@ class Spread(beam.Reshuffle):
     @no_annotations  # a hint of a PValue would be a warning in a caller's own pipeline
     def expand(self, pcoll: beam.pvalue.PValue) -> beam.PCollection:
         """Take and return pairs of a key and an element."""
-        ungroup = beam.FlatMap(_ungrouped).with_output_types(Keyed)
+        ungroup = beam.FlatMap(_ungrouped).with_output_types(KEYED)
         return pcoll | "Group" >> beam.GroupByKey() | "Value" >> ungroup
 
 

@@ -65,14 +65,14 @@ class Cells:
         of the next cell. So cells of seven days begin at dates, and not at some second of a day.
         """
         columns: dict[str, NDArray[Any]] = {}
-        places = np.unravel_index(keys, self.shape)
+        places = np.unravel_index(keys, self.shape) if len(self.shape) > 1 else (keys,)
         for axis, (place, extent, cells) in enumerate(
             zip(places, self.grid.extents, self.shape, strict=True)
         ):
             single = cells == extent + 1
             if self.grid.wide or self.grid.times is not None:
-                firsts = (place, place) if single else (self._first(place + i, axis) for i in (0, 1))
-                lower, upper = (self.grid.restore_axis(first, axis) for first in firsts)
+                lower = self.grid.restore_axis(place if single else self._first(place, axis), axis)
+                upper = lower if single else self.grid.restore_axis(self._first(place + 1, axis), axis)
                 columns |= {f"cell_{axis}": place, f"lower_{axis}": lower, f"upper_{axis}": upper}
                 continue
             columns[f"cell_{axis}"] = place

@@ -55,6 +55,8 @@ class Table:
     @classmethod
     def joined(cls, parts: Sequence["Table"]) -> "Table":
         """Join tables that have no cell in common, at least one."""
+        if len(parts) == 1:
+            return parts[0]
         keys = np.concatenate([part.keys for part in parts])
         order = np.argsort(keys, kind="stable")
         counts = np.concatenate([part.counts for part in parts])

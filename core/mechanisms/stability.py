@@ -86,12 +86,10 @@ class StabilityHistogram(Draw):
         """
 
         def sample() -> tuple[Ints, Ints]:
-            occupied = counts > 0
-            noisy = counts[occupied]
+            occupied, noisy = _where(counts > 0, keys, counts)
             if self.scale and len(noisy):
                 noisy = noise.laplace(noisy, self.scale)
-            here = noisy >= self.threshold
-            return keys[occupied][here], noisy[here]
+            return _where(noisy >= self.threshold, occupied, noisy)
 
         return noise.answer(self, sample)
 
@@ -120,3 +118,8 @@ class StabilityHistogram(Draw):
     def needs(self, cells: int, failure: float) -> int:
         """Return the count at which the fullest of `cells` is released with probability 1 - `failure`."""
         return self.threshold + math.ceil(self.scale * math.log(cells / failure))
+
+
+def _where(true: NDArray[np.bool_], keys: Ints, counts: Ints) -> tuple[Ints, Ints]:
+    """Return the keys and counts where something is true, without a copy where it always is."""
+    return (keys, counts) if true.all() else (keys[true], counts[true])

@@ -34,8 +34,10 @@ def check_apart(job: Job | QuestionsJob, files: Sequence[str], held: bool = Fals
                 f"{name} is {place}: it lies in input.path {job.input.path}, where a later run could "
                 "read it as rows; give a path outside the input."
             )
+    if job.privacy.ledger is None:
+        return
     own = [os.path.realpath(open_folder(job.output).locate(name)) for name in files]
-    ledger = os.path.realpath(job.privacy.ledger or "")
+    ledger = os.path.realpath(job.privacy.ledger)
     if ledger in own or os.path.dirname(ledger) == os.path.dirname(own[files.index(ATTEMPT)]):
         raise JobError(
             f"privacy.ledger is {job.privacy.ledger}: a run writes a file of this name to its output; give "

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -29,7 +30,6 @@ from rich.table import Table as Shown
 
 from core.domain import Grid
 from core.histogram.cells import Cells
-from core.histogram.found import Table
 from core.histogram.sparse import SparseHistogram
 from core.mechanisms.stability import StabilityHistogram
 from core.secure_noise import SecureNoise
@@ -60,7 +60,7 @@ def write_rows(path: Path, rows: int) -> Source:
     return open_source(str(path), ["x"])
 
 
-def keep(parts: int, number: int, table: Table) -> tuple[int, bytes]:
+def keep(parts: int, number: int, table: Any) -> tuple[int, bytes]:
     """Encode a part, or the whole table."""
     return number, encode_table(RELEASE, table.columns(GRID))
 

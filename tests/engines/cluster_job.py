@@ -132,7 +132,7 @@ def submit() -> None:
     exit_after(lambda: job.run_in_beam(output, sys.argv[2:]))
 
 
-def _keep(state: Trace, output: Path) -> None:
+def _keep(state: object, output: Path) -> None:
     made = output / f"{uuid.uuid4().hex}.partial"
     made.write_bytes(pickle.dumps(state))
     os.replace(made, made.with_suffix(".pickle"))

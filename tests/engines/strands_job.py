@@ -219,7 +219,7 @@ def _recorded(strand: Strand) -> Strand:
     return Strand(tuple(map(Recorded, strand.rounds)), Trace((), strand.start))
 
 
-def _keep(last: tuple[int, Trace], name: str, output: Path) -> None:
+def _keep(last: tuple[int, object], name: str, output: Path) -> None:
     made = output / f"{uuid.uuid4().hex}.partial"
     made.write_bytes(pickle.dumps((name, *last)))
     os.replace(made, made.with_suffix(".pickle"))

@@ -112,7 +112,7 @@ def test_repeated_bundles(data: Path, tmp_path: Path, task: str) -> None:
     source = source_of(data / "3")
     options = PipelineOptions([], direct_runner_bundle_repeat=3)
 
-    def append(state: Trace) -> None:
+    def append(state: object) -> None:
         with (tmp_path / "states").open("ab") as file:
             pickle.dump(state, file)
 

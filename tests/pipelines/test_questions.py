@@ -220,7 +220,7 @@ def assert_as_alone(several: dict[str, Any], tmp_path: Path, **options: Any) -> 
     output = tmp_path / "states"
     output.mkdir()
 
-    def keep(last: tuple[int, Trace]) -> None:
+    def keep(last: tuple[int, object]) -> None:
         with (output / str(last[0])).open("xb") as file:
             pickle.dump(last[1], file)
 

@@ -345,7 +345,7 @@ def in_beam(folder: Path, name: str, output: Path, **options: object) -> list[Tr
     source = open_source(str(folder), ["x", "y"])
     rounds, start = rounds_of(name)
 
-    def append(state: Trace) -> None:
+    def append(state: object) -> None:
         with output.open("ab") as file:
             pickle.dump(state, file)
 

@@ -258,3 +258,13 @@ def test_what_a_server_answers_is_one_sentence(error, says, ours):
 )
 def test_what_users_of_azure_set(environment, settings):
     assert azure_settings(environment) == settings
+
+
+def test_a_connection_string_that_names_no_account_is_refused():
+    with pytest.raises(StoreError) as told:
+        azure_settings({"AZURE_STORAGE_CONNECTION_STRING": "AccountKey=k==;EndpointSuffix=core.example"})
+    assert told.value.ours
+    assert told.value.sentence == (
+        "connection string in AZURE_STORAGE_CONNECTION_STRING has neither AccountName nor BlobEndpoint: "
+        "give one of them"
+    )

@@ -17,7 +17,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from core.aggregate import Counts, Tally
 from core.noise import Noise
-from core.rounds import Block, run_in_memory
+from core.rounds import Block, Strand, run_in_memory
 from core.secure_noise import SecureNoise
 from tests.transforms.tables import UNIT_SQUARE, write_points
 from transforms import merge_aggregates as module
@@ -27,9 +27,9 @@ from transforms.merge_sections import _deal, _examine_sections
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader
 from transforms.records import Drawn, OneQuestion, RoundError, held_by
-from transforms.run_rounds import Held, PassName, RunRounds, Step, _after, _summarize
+from transforms.run_rounds import Held, PassName, RunRounds, RunStrands, Step, _after, _summarize
 from transforms.spill import Place, Spill, fetched
-from transforms.spread import Keyed
+from transforms.spread import KEYED, PieceCoder
 
 
 @dataclass(frozen=True)
@@ -455,23 +455,76 @@ def test_large_sums_and_answers_wait_in_a_file(
     assert seen.startswith("Counts(")
 
 
-class Unpickled:
-    """An aggregate of which no copy is made."""
+@dataclass(frozen=True)
+class Ramp:
+    """Aggregates and states of 160 kB."""
 
-    def __reduce__(self) -> Any:
-        raise AssertionError("it is pickled")
+    name: str
+    floor: int | None = None
+
+    def summarize(self, block: Block, state: Any) -> Counts:
+        return Counts.of(np.arange(10_000))
+
+    def release(self, aggregate: Counts, state: Any, noise: Noise) -> Counts:
+        return aggregate
 
 
-def test_no_aggregate_is_pickled_to_find_out_its_size() -> None:
-    """Beam would do so between all steps, for a figure that nobody reads."""
-    keyed = beam.typehints.native_type_compatibility.convert_to_beam_type(Keyed)
-    coder = beam.coders.registry.get_coder(keyed).get_impl()
-    made = Made(Unpickled(), b"m")
-    size, observables = coder.get_estimated_size_and_observables((1, made))
-    assert size < 100
-    for observed, _ in observables:
-        observed.register_observer(None)
-    assert pickle.loads(pickle.dumps(Made(Tally(np.arange(3)), b"m"))).aggregate.totals.tolist() == [0, 1, 2]
+@dataclass(frozen=True)
+class ExaminedRamp(Ramp):
+    """As `Ramp`, and its aggregates are examined on workers, who find little."""
+
+    examiners: int = 2
+
+    @property
+    def examination(self) -> "ExaminedRamp":
+        return self
+
+    def arrange(self, aggregate: Counts) -> Counts:
+        return aggregate
+
+    def examine(self, arranged: Counts, part: int) -> Counts:
+        return Counts.of(np.arange(3))
+
+
+class OneRecordOfEach:
+    """Every element is one record of every question."""
+
+    def blocks_of(self, element: int, due: list[int]) -> Iterator[tuple[int, Block]]:
+        for number in due:
+            yield from ((number, block) for block in OneRecord().blocks(element))
+
+
+RAMPS = {"plain": [Ramp("a"), Ramp("b")], "floor": [Ramp("a", 1)], "examined": [ExaminedRamp("a")]}
+
+
+@pytest.mark.parametrize("rounds", RAMPS.values(), ids=RAMPS)
+def test_nothing_large_is_pickled_to_find_out_its_size(
+    rounds: list[Ramp], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beam would do so between all steps, for a figure that nobody needs. What is spilled is not copied."""
+    dumps, sizes = pickle.dumps, []
+
+    def noted(*args: Any, **options: Any) -> bytes:
+        sizes.append(len(dumped := dumps(*args, **options)))
+        return dumped
+
+    monkeypatch.setattr(pickle, "dumps", noted)
+    strands = [Strand(tuple(rounds), None), Strand((Ramp("c"),), None)]
+    with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([])) as pipeline:
+        elements = pipeline | beam.Create([1, 2])
+        one = elements | "One" >> RunRounds(rounds, None, SecureNoise(), OneRecord())
+        several = elements | "Several" >> RunStrands(strands, SecureNoise(), OneRecordOfEach())
+        _ = one | append_to(tmp_path / "one"), several | append_to(tmp_path / "several")
+    assert len((tmp_path / "one").read_text().splitlines()) == 1
+    assert len((tmp_path / "several").read_text().splitlines()) == 2
+    assert 0 < max(sizes) < 20_000
+
+
+def test_a_piece_is_what_it_was_after_it_left_the_process() -> None:
+    coder = beam.coders.registry.get_coder(KEYED)
+    number, made = coder.decode(coder.encode((3, Made(Tally(np.arange(3)), b"m"))))
+    assert (number, made.aggregate.totals.tolist(), made.mark) == (3, [0, 1, 2], b"m")
+    assert not PieceCoder().is_deterministic()
 
 
 @pytest.mark.parametrize("marks", [[b"one"], [b"two", b"one"], [b"one", b"two"]])
