@@ -202,8 +202,8 @@ def azure_settings(environment: Mapping[str, str]) -> dict[str, Any]:
         return {"use_emulator": True}
     if parts:
         if not parts.keys() & {"AccountName", "BlobEndpoint"}:
-            name = "connection string in AZURE_STORAGE_CONNECTION_STRING"
-            raise StoreError(name, "has neither AccountName nor BlobEndpoint: give one of them", True)
+            what = "connection string in AZURE_STORAGE_CONNECTION_STRING"
+            raise StoreError(what, "has neither AccountName nor BlobEndpoint: give one of them", True)
         name, host = parts.get("AccountName"), "blob.core.windows.net"
         if "EndpointSuffix" in parts:
             host = f"blob.{parts['EndpointSuffix']}"
