@@ -18,6 +18,7 @@ _BATCH = 1 << 16  # proposals at once, which fit into a processor's cache
 _GUARD = 48  # bits beyond those of the uniform number that bounds are first computed to
 _MORE_BITS = 64  # bits that are drawn at once where the bits so far do not decide
 _FINEST = 7  # binary logarithm of the most steps in a scale
+_OPEN = -(1 << 62)  # far beyond the steps of any table
 
 
 class RandomBits(Protocol):
@@ -59,6 +60,9 @@ def exp_bounds(rate: Rational, bits: int) -> tuple[int, int]:
 class StepTable:
     """Draw a step j = 0, 1, ... with probability proportional to exp(-rate j^power), exactly.
 
+    Where it is signed, it draws a step of 0, 1, -1, 2, -2, ... with probability proportional to
+    exp(-rate |step|^power). Below, j is then the place of a step in this order.
+
     Let F(j) be the probability of a step of at most j, and U a uniform real number. The smallest j with
     U < F(j) has the right distribution. The bits of U are drawn as they are needed:
 
@@ -77,18 +81,20 @@ class StepTable:
         power: 1 or 2.
         first: see above.
         more: see above.
+        signed: see above.
     """
 
     rate: Rational
     power: Power
     first: int = 15
     more: int = 32
+    signed: bool = False
 
     def _weights(self, bits: int) -> Iterator[tuple[int, int, int]]:
         """Yield bounds of 2^bits exp(-rate j^power) for j = 0, 1, ..., and one of all weights from j on.
 
         The ratio of neighboring weights is constant or falls. So the weights from j on sum to at most
-        weight / (1 - ratio). It ends where the lower bound is 0.
+        weight / (1 - ratio). It ends where the lower bound is 0. Signs are not looked at.
         """
         low = high = one = 1 << bits
         ratio_low, ratio_high = exp_bounds(self.rate, bits)
@@ -104,6 +110,8 @@ class StepTable:
         """Yield bounds floor(2^bits F(j)) of j = 0, 1, ... from below and from above; F(j) is below 1."""
         weights = list(self._weights(bits + guard))
         *listed, (_, _, rest) = weights
+        if self.signed:  # those of the sizes 0, 1, 1, 2, 2, ...
+            listed, rest = [weights[(place + 1) // 2] for place in range(2 * len(listed) - 1)], 2 * rest
         least = sum(low for low, _, _ in listed)
         most = sum(high for _, high, _ in listed) + rest
         sum_low = sum_high = 0
@@ -127,31 +135,36 @@ class StepTable:
 
     @cached_property
     def _table(self) -> Ints:
-        """Step of each interval of the first bits, shape (2^first,); -1 where it is not decided."""
+        """Step of each interval of the first bits, shape (2^first,); `_OPEN` where it is not decided."""
         within = np.bincount(
             (self.digits >> np.uint64(self.more)).astype(np.int64), minlength=1 << self.first
         )
-        return np.where(within > 0, -1, np.cumsum(within))
+        return np.where(within > 0, _OPEN, self._steps(np.cumsum(within)))
 
-    def draw(self, firsts: Ints, random: RandomBits) -> Ints:
+    def _steps(self, places: Ints) -> Ints:
+        """Return the steps j, or those at places j of the order of signed ones."""
+        return np.where(places & 1, places + 1, -places) // 2 if self.signed else places
+
+    def draw(self, firsts: Words | Ints, random: RandomBits) -> Ints:
         """Return the step of each uniform number, of which the first bits are given, shape (n,)."""
         steps = self._table[firsts]
-        open_ = np.flatnonzero(steps < 0)
+        open_ = np.flatnonzero(steps == _OPEN)
         if len(open_):
             drawn = firsts[open_].astype(np.uint64) << np.uint64(self.more) | random(self.more, len(open_))
-            steps[open_] = np.searchsorted(self.digits, drawn)
-            for place in np.flatnonzero(self.digits[steps[open_]] == drawn).tolist():
-                steps[open_[place]] = self._decided(int(drawn[place]), random)
+            places = np.searchsorted(self.digits, drawn)
+            for number in np.flatnonzero(self.digits[places] == drawn).tolist():
+                places[number] = self._decided(int(drawn[number]), random)
+            steps[open_] = self._steps(places)
         return steps
 
     def _decided(self, drawn: int, random: RandomBits) -> int:
-        """Return the step of a uniform number that starts with the bits `drawn`."""
+        """Return the j of a uniform number that starts with the bits `drawn`."""
         bits = self.first + self.more
         while True:
             drawn, bits = drawn << _MORE_BITS | int(random(_MORE_BITS, 1)[0]), bits + _MORE_BITS
-            for step, (low, high) in enumerate(self._cumulative(bits, _GUARD)):
+            for place, (low, high) in enumerate(self._cumulative(bits, _GUARD)):
                 if drawn < low:
-                    return step
+                    return place
                 if drawn <= high:
                     break
 
@@ -160,9 +173,10 @@ class StepTable:
 class DiscreteNoise:
     """Draw integers z with probability proportional to exp(-rate |z|^power), exactly.
 
-    Let M = 2^low_bits. A proposal is a sign, a step j of `StepTable` with rate M^power rate, and a uniform r
-    in 0, ..., M - 1. With |z| = M j + r it is kept with probability exp(-x), where
-    x = rate ((M j + r)^power - (M j)^power). The negative zero is never kept.
+    Let M = 2^low_bits. Where M is 1, z is a signed step of `StepTable`. Otherwise a proposal is a sign, a
+    step j of `StepTable` with rate M^power rate, and a uniform r in 0, ..., M - 1. With |z| = M j + r it is
+    kept with probability exp(-x), where x = rate ((M j + r)^power - (M j)^power). The negative zero is never
+    kept.
 
     Exactness. A sign and a magnitude M j + r are proposed with probability proportional to
     exp(-rate (M j)^power), and kept with probability exp(-x). The product of both is proportional to
@@ -194,7 +208,7 @@ class DiscreteNoise:
     def steps(self) -> StepTable:
         """The distribution of j."""
         rate = self.rate.times(1 << self.low_bits * self.power)
-        return StepTable(rate, self.power, self.first, self.more)
+        return StepTable(rate, self.power, self.first, self.more, signed=not self.low_bits)
 
     @cached_property
     def _surely_kept(self) -> Ints:
@@ -209,27 +223,28 @@ class DiscreteNoise:
         drawn = np.empty(count, dtype=np.int64)
         filled = 0
         while filled < count:
-            proposals, kept = self.proposals(min(count - filled, _BATCH), random)
-            found = proposals[kept]
+            size = min(count - filled, _BATCH)
+            if self.low_bits:
+                proposals, kept = self.proposals(size, random)
+                found = proposals[kept]
+            else:
+                found = self.steps.draw(random(self.first, size), random)
             drawn[filled : filled + len(found)] = found
             filled += len(found)
         return drawn
 
     def proposals(self, count: int, random: RandomBits) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return proposals, and whether each is kept, both of shape (count,)."""
+        """Return proposals, and whether each is kept, both of shape (count,); of more than one low word."""
         words = random(self.first + 1, count)
         negative = (words & 1).astype(np.bool_)
-        sizes = self.steps.draw((words >> 1).astype(np.int64), random)
-        kept = ~negative | (sizes > 0)
-        if self.low_bits:
-            steps, lows = sizes, random(self.low_bits, count).astype(np.int64)
-            coins = random(self.first, count)
-            kept |= lows > 0
-            sizes = (steps << self.low_bits) + lows
-            sure = self._surely_kept[np.minimum(steps, len(self._surely_kept) - 1)]
-            for place in np.flatnonzero(coins >= sure).tolist():
-                proposal = int(steps[place]), int(lows[place])
-                kept[place] &= self._keeps(*proposal, int(coins[place]), random)
+        steps = self.steps.draw(words >> 1, random)
+        lows, coins = random(self.low_bits, count).astype(np.int64), random(self.first, count)
+        kept = ~negative | (steps > 0) | (lows > 0)
+        sizes = (steps << self.low_bits) + lows
+        sure = self._surely_kept[np.minimum(steps, len(self._surely_kept) - 1)]
+        for place in np.flatnonzero(coins >= sure).tolist():
+            proposal = int(steps[place]), int(lows[place])
+            kept[place] &= self._keeps(*proposal, int(coins[place]), random)
         return np.where(negative, -sizes, sizes), kept
 
     def _keeps(self, step: int, low: int, drawn: int, random: RandomBits) -> bool:

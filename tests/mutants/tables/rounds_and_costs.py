@@ -508,8 +508,8 @@ REFUSALS = (
         12,
         "pipelines/run/check_run.py",
         "a ledger behind a link is a file of the output",
-        'ledger = os.path.realpath(job.privacy.ledger or "")',
-        'ledger = job.privacy.ledger or ""',
+        "ledger = os.path.realpath(job.privacy.ledger)",
+        "ledger = job.privacy.ledger",
         Selection(("tests/pipelines/run/test_dry_run.py",), "name_of_a_file"),
     ),
     Mutant(

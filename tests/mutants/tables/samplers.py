@@ -14,17 +14,31 @@ _WRONG = (
         "Rational(bottom**2, 2 * top**2)",
         "Rational(bottom**2, top**2)",
     ),
-    (_DISCRETE, "zero is counted twice", "kept = ~negative | (sizes > 0)", "kept = sizes >= 0"),
+    (_DISCRETE, "zero is counted twice", "kept = ~negative | (steps > 0) | (lows > 0)", "kept = steps >= 0"),
+    (_DISCRETE, "small noise is never negative", "signed=not self.low_bits", "signed=False"),
+    (_DISCRETE, "small noise is 0 twice as often", "weights[(place + 1) // 2]", "weights[place // 2]"),
+    (
+        _DISCRETE,
+        "negative steps are one too far",
+        "places + 1, -places)",
+        "places + 1, -places - 2)",
+    ),
+    (
+        _DISCRETE,
+        "a signed step that the first bits do not decide is its place in their order",
+        "steps[open_] = self._steps(places)",
+        "steps[open_] = places",
+    ),
     (
         _DISCRETE,
         "a step is the first one possible by the first bits",
-        "return np.where(within > 0, -1, np.cumsum(within))",
-        "return np.cumsum(within) - within",
+        "return np.where(within > 0, _OPEN, self._steps(np.cumsum(within)))",
+        "return self._steps(np.cumsum(within) - within)",
     ),
     (
         _DISCRETE,
         "a step is decided by 47 bits, which cuts the tail",
-        "steps[open_[place]] = self._decided(int(drawn[place]), random)",
+        "places[number] = self._decided(int(drawn[number]), random)",
         "pass",
     ),
     (
@@ -60,8 +74,8 @@ _WRONG = (
     (
         _DISCRETE,
         "low bits are even",
-        "count).astype(np.int64)\n            coins",
-        "count).astype(np.int64) & ~1\n            coins",
+        "random(self.low_bits, count).astype(np.int64), random",
+        "random(self.low_bits, count).astype(np.int64) & ~1, random",
     ),
     (
         _SECURE,
