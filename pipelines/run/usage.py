@@ -44,7 +44,7 @@ def run_command(command: Sequence[str]) -> Usage:
         )
         while True:
             processes = descendants(process.pid)
-            memory = max(memory, sum(map(memory_of, processes)))
+            memory = max(memory, sum(map(memory_of, processes)), *map(peak_of, processes))
             disk = max(disk, disk_of(processes))
             ended, status, usage = os.wait4(process.pid, os.WNOHANG)
             if ended:
@@ -82,6 +82,18 @@ def memory_of(process: int) -> int:
     except OSError:
         return 0
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+
+
+def peak_of(process: int) -> int:
+    """Return the most memory that a process alone has had so far, in bytes; 0 where it has ended.
+
+    A peak of some milliseconds would be missed between two looks, and more often in a shorter run.
+    """
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:"))
 
 
 def disk_of(processes: Sequence[int]) -> int:

@@ -219,6 +219,13 @@ def test_a_function_that_is_not_there(bench: Bench, refused: Refused) -> None:
     assert said.startswith("shoal: A run on made-up rows failed. ") and "nowhere" in said
 
 
+def test_a_peak_between_two_looks_is_seen(monkeypatch):
+    monkeypatch.setattr("pipelines.run.usage._EVERY", 0.6)
+    code = "import time; held = bytearray(300 << 20); del held; time.sleep(1)"
+    used = run_command([sys.executable, "-I", "-c", code])
+    assert 300 << 20 < used.memory < 360 << 20 and used.seconds > 1
+
+
 def test_usage_counts_children() -> None:
     """A child that takes 50 MB and a fifth of a second of the processor."""
     busy = "t = time.process_time()\nwhile time.process_time() < t + .2: pass"
