@@ -36,6 +36,9 @@ class KMeans(TransformerMixin, ClusterMixin, BaseEstimator):
 
     Each row is one person. For people with several rows, run a job of `k_means` with `input.unit`.
 
+    The promise is about the rows that reach `fit`. A step before it that learns from rows, such as a scaler
+    in a pipeline of scikit-learn, voids it.
+
     Args:
         n_clusters: number of centers.
         epsilon: what each call of `fit` spends.
@@ -336,7 +339,8 @@ def _warn_of_widths(names: Sequence[str], lower: Sequence[float], upper: Sequenc
         warnings.warn(
             f"The bounds of {wide} are {widths[wide] / widths[narrow]:.3g} times as wide as those of "
             f"{narrow}. Distances and noise are the same in all columns, so centers hardly depend on the "
-            "narrow one: scale the columns to similar ranges first.",
+            "narrow one: scale the columns to similar ranges first, by public numbers. A scaler that is "
+            "fitted to the rows voids the promise.",
             UserWarning,
             stacklevel=3,
         )

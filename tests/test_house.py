@@ -19,7 +19,7 @@ PAGES = sorted(
     for page in ROOT.glob(pattern)
 )
 
-GENERATORS = {"default_rng", "Generator", "PCG64", "Philox", "SeedSequence"}
+GENERATORS = {"default_rng", "Generator", "PCG64", "Philox", "SeedSequence", "seed"}
 """The parts of numpy.random that take an explicit seed."""
 
 

@@ -87,6 +87,8 @@ def main(
             ending.callback(remove, folder)
         # Orphans of the import and of children become children of this process, which kills them.
         _libc.prctl(_SUBREAPER, 1, 0, 0, 0)
+        # All blocks share these numbers, also where this process has replaced another one.
+        np.random.seed(0)  # noqa: NPY002  (functions use this generator)
         try:
             module, _, name = place.rpartition(":")
             own = import_module(module) if length is None else _run_text(module, _received(control, length))

@@ -2,11 +2,11 @@
 
 The function sees one subsample at a time. Each subsample gets a process of its own. It is forked from a
 process that has imported the module of the function and never sees rows. It has an empty folder, no open
-files, no shared memory and limits of time and memory, and its output is discarded. The process and its
-descendants are killed before the next subsample. So one record affects one answer, which is what the privacy
-of sample and aggregate requires. After an exception, a timeout, a crash or an answer of a wrong shape, the
-subsample has no answer. State that a function keeps in its module, its files or its children ends with the
-process.
+files, no memory that the import shared, and limits of time and memory, and its output is discarded. The
+process and its descendants are killed before the next subsample. So one record affects one answer, which is
+what the privacy of sample and aggregate requires. After an exception, a timeout, a crash or an answer of a
+wrong shape, the subsample has no answer. State that a function keeps in its module, its folder or its
+children ends with the process. Files elsewhere, such as in /dev/shm, end in a sandbox alone.
 
 This protects against faulty functions, not against malicious ones. The function runs as the user of the
 worker, and processes leave traces. A malicious function can read the input, write files elsewhere, use the
@@ -56,6 +56,8 @@ _HERE = str(Path(__file__).resolve().parents[1 + __package__.count(".")])
 """The folder of Shoal's own packages."""
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_FOLDERS = ("HOME", "TMPDIR", "JOBLIB_TEMP_FOLDER")
+"""What is the home of a block. joblib would write arrays to /dev/shm, and leave them if it is ended."""
 
 
 class FunctionError(ShoalError, ValueError):
@@ -324,4 +326,4 @@ def _environment(home: str) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
     one_thread = dict.fromkeys(_THREADS, "1")
     python = {"PYTHONPATH": _HERE, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-    return {**kept, **one_thread, **python, "HOME": home, "TMPDIR": home}
+    return {**kept, **one_thread, **python, **dict.fromkeys(_FOLDERS, home)}

@@ -52,7 +52,7 @@ def unpromised(release: Release) -> str | None:
     return (
         f"{cost} Distances are Euclidean in the units of the columns, and the noise of a center is equally "
         "large in every column. So a column with a small range counts little, and its error is large beside "
-        "its range: bring the columns to similar ranges first."
+        "its range: bring the columns to similar ranges first, by public numbers."
     )
 
 

@@ -299,8 +299,10 @@ def test_bounds_of_unlike_ranges_are_warned_of(recwarn: pytest.WarningsRecorder)
     """The bounds are public, and so is the warning. Ten times as wide is not yet too wide."""
     shoal.KMeans(3, bounds=[(-100, 100), (-1000, 1000)]).fit(ROWS)
     assert not recwarn.list
-    with pytest.warns(UserWarning, match=r"bounds of x1 are 11 times as wide as those of x0\. .*: scale "):
+    unlike = r"bounds of x1 are 11 times as wide as those of x0\. .*: scale "
+    with pytest.warns(UserWarning, match=unlike) as told:
         shoal.KMeans(3, bounds=[(-100, 100), (-1100, 1100)]).fit(ROWS)
+    assert "by public numbers. A scaler that is fitted to the rows voids the promise" in str(told[0].message)
 
 
 def test_a_cast_says_nothing_of_a_row() -> None:

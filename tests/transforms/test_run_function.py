@@ -171,7 +171,7 @@ def test_a_process_imports_nothing_before_it_asks_the_function(make: Make) -> No
 
 
 OWN = """
-import os, pathlib, resource
+import os, pathlib, resource, numpy
 os.dup2(os.open(os.devnull, os.O_RDONLY), 200)
 pathlib.Path(os.environ["HOME"], "left").write_text("by the import")
 
@@ -193,6 +193,9 @@ def answers_in_a_box(rows):
 
 def hashes_a_text(rows):
     return hash("a text") % 2.0**40
+
+def draws_a_number(rows):
+    return numpy.random.random() * 2.0**40
 """
 """A module that opens a file with a high number, and writes one, while it is imported."""
 
@@ -224,6 +227,19 @@ def test_hashes_of_texts_are_the_same_in_every_process() -> None:
     """A step that is repeated on another worker has the same answer."""
     grid = Grid((0.0,), (2.0**40,), 1.0)
     assert own_answers("hashes_a_text", "process", grid) == own_answers("hashes_a_text", "process", grid)
+
+
+@pytest.mark.parametrize("isolation", ["process", "sandbox"])
+def test_numbers_of_numpy_are_the_same_in_every_process(isolation: str) -> None:
+    """Blocks share the state of numpy's own generator. Which blocks share it must not follow from rows.
+
+    One block of which much is left behind makes another process answer all blocks after it, and how long a
+    block takes decides which worker has the next one.
+    """
+    grid = Grid((0.0,), (2.0**40,), 1.0)
+    first, second = (own_answers("draws_a_number", isolation, grid) for _ in range(2))
+    assert first == second
+    assert len({*first, *second}) == 1
 
 
 def test_every_block_has_a_process_of_its_own(make: Make) -> None:

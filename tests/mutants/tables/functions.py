@@ -632,6 +632,22 @@ PROCESSES = (
         Selection(("tests/transforms/test_run_function.py",), "hashes_of"),
     ),
     Mutant(
+        12,
+        "transforms/function_process.py",
+        "each process that forks blocks has random numbers of its own",
+        "np.random.seed(0)",
+        "np.random.seed()",
+        Selection(("tests/transforms/test_run_function.py",), "numbers_of_numpy"),
+    ),
+    Mutant(
+        12,
+        "transforms/run_function.py",
+        "what joblib leaves of a block stays in shared memory",
+        '("HOME", "TMPDIR", "JOBLIB_TEMP_FOLDER")',
+        '("HOME", "TMPDIR")',
+        Selection(("tests/transforms/test_function_home.py",)),
+    ),
+    Mutant(
         5,
         "core/sample_and_aggregate/smooth_median.py",
         "the median of each axis has all of delta",

@@ -612,6 +612,14 @@ OTHERS = (
     ),
     Mutant(
         12,
+        "shoal/estimators.py",
+        "columns are said to be scaled by whatever numbers",
+        "first, by public numbers. A scaler that is",
+        "first. A scaler that is",
+        Selection(("tests/shoal/test_estimators.py",), only="unlike_ranges"),
+    ),
+    Mutant(
+        12,
         "shoal/shown.py",
         "a report in a notebook may run what a name holds",
         "sandbox style=",
