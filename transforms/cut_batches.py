@@ -83,7 +83,14 @@ def _most_bytes(column: pa.Array) -> int:
     whole = _most_bytes(column.dictionary)
     if whole * len(column) <= LONGEST:
         return whole * len(column)
-    return max(whole, len(column) * int(text_sizes(column.dictionary).max(initial=0)))
+    return max(whole, len(column) * _longest(column.dictionary))
+
+
+def _longest(values: pa.Array) -> int:
+    """Return the bytes of the longest text of a dictionary, which may have many more values than rows."""
+    if isinstance(values, pa.ExtensionArray) or values.type in _VIEWS:
+        return int(text_sizes(values).max(initial=0))
+    return pc.max(pc.binary_length(values)).as_py() or 0
 
 
 def text_sizes(column: pa.Array) -> Ints:

@@ -9,6 +9,7 @@ import gc
 import gzip
 import io
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,13 @@ pytestmark = pytest.mark.slow
 LONG, SHORT = 1 << 20, 300
 """Blanks before a value. Both are no keys of groups, whose labels have at most 256 bytes."""
 
-VALUES, TIMES, OTHERS = 50, 50, 500
+VALUES, TIMES, OTHERS = 10, 250, 500
 """Distinct texts that are long, rows of each, and rows of texts without blanks."""
 
 MOST = 1 << 30
 """Bytes that a run on long texts may take beyond one on short ones."""
 
-GRID = {"lower": [0], "upper": [50], "step": 1}
+GRID = {"lower": [0], "upper": [10], "step": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +65,7 @@ def padded(blanks: int, index: pa.DataType, kind: pa.DataType) -> pa.Table:
         return pa.DictionaryArray.from_arrays(pa.array(places, index), pa.array(both, kind))
 
     numbers = [f"{value:02}" for value in range(VALUES)]
-    dates = [f"2013-01-{1 + value % 28:02}" for value in range(VALUES)]
+    dates = [f"2013-01-{1 + value:02}" for value in range(VALUES)]
     return pa.table(
         {
             "x": x,
@@ -85,9 +86,9 @@ def joined(folder: Path, blanks: int) -> None:
     pq.write_table(pa.table({"t": texts, "f": np.arange(VALUES) / 2}), folder / "by_text.parquet")
 
 
-def mean(rows: pa.Table) -> float:
-    """Be the function of `sample_and_aggregate`."""
-    return float(np.mean(rows.column("x").to_numpy()))
+def sound(rows: pa.Table) -> float:
+    """Be the function of `sample_and_aggregate`: which units are in a block depends on their names."""
+    return 5.0 if 0 <= rows.column("x").to_numpy().max() < VALUES else 0.0
 
 
 def in_dictionary(folder: Path, table: pa.Table) -> str:
@@ -121,8 +122,8 @@ GROUP = {"task": "statistics", "params": {"measures": ["count", "mean"]}}
 PRIVATE = {"columns": ["t"], "keys": "private"}
 TWO = {"columns": ["e", "t"], "keys": "private"}
 BY_NUMBER = {"path": "by_number.parquet", "on": "x", "columns": ["j", "f"]}
-OUTPUTS = {"lower": [0], "upper": [50], "step": 0.25}
-MEAN = {"function": "tests.pipelines.test_every_size:mean", "blocks": 20, "outputs": OUTPUTS}
+OUTPUTS = {"lower": [0], "upper": [10], "step": 1}
+SOUND = {"function": "tests.pipelines.test_every_size:sound", "blocks": 20, "outputs": OUTPUTS}
 
 ROLES: dict[str, dict[str, Any]] = {
     "nothing": {"input": {}},
@@ -131,19 +132,19 @@ ROLES: dict[str, dict[str, Any]] = {
         **GROUP,
         "input": {"unit": "t"},
         "group_by": {"columns": ["e"], "keys": "private"},
-        "contributions": {"groups": 2, "rows": 60},
+        "contributions": {"groups": 2, "rows": 400},
     },
     "derived unit": {"input": {"unit": "u", "derive": {"u": "upper(t)"}}},
-    "unit of two texts": {"input": {"unit": "u", "derive": {"u": "if(t == s, t, s)"}}},
+    "unit of two texts": {"input": {"unit": "u", "keep": "max", "derive": {"u": "if(t == s, t, s)"}}},
     "private key": {**GROUP, "input": {}, "group_by": PRIVATE},
     "one of two keys": {**GROUP, "input": {}, "group_by": TWO},
     "two keys": {**GROUP, "input": {}, "group_by": {"columns": ["s", "t"], "keys": "private"}},
-    "public keys": {**GROUP, "input": {}, "group_by": {"columns": ["t"], "keys": ["03", "07", "none"]}},
+    "public keys": {**GROUP, "input": {}, "group_by": {"columns": ["t"], "keys": ["03", "07"]}},
     "key of units": {
         **GROUP,
         "input": {"unit": "s"},
         "group_by": PRIVATE,
-        "contributions": {"groups": 2, "rows": 60},
+        "contributions": {"groups": 2, "rows": 400},
     },
     "key of counted rows": {**GROUP, "input": {"count": "n"}, "group_by": PRIVATE},
     "count made of a text": {"input": {"count": "c", "derive": {"c": "round(number(t))"}}},
@@ -153,9 +154,9 @@ ROLES: dict[str, dict[str, Any]] = {
     "order of texts": {"input": {"where": "t < s or s < t"}},
     "least of texts": {"input": {"where": "min(t, s) == t"}},
     "number": {"input": {"columns": ["y"], "derive": {"y": "number(t)"}}},
-    "number of one of two": {"input": {"columns": ["y"], "derive": {"y": "number(if(x < 20, t, s))"}}},
-    "date": {"input": {"where": "date(d) < '2013-01-15'"}},
-    "timestamp": {"input": {"where": "timestamp(d) < '2013-01-15'"}},
+    "number of one of two": {"input": {"columns": ["y"], "derive": {"y": "number(if(x < 4, t, s))"}}},
+    "date": {"input": {"where": "date(d) < '2013-01-05'"}},
+    "timestamp": {"input": {"where": "timestamp(d) < '2013-01-05'"}},
     "length": {"input": {"where": "length(lower(coalesce(t, s))) == length(s)"}},
     "key of a joined table": {
         "input": {"columns": ["f"], "join": {"path": "by_text.parquet", "on": "t", "columns": ["f"]}}
@@ -169,7 +170,7 @@ ROLES: dict[str, dict[str, Any]] = {
     },
     "key made of a joined text": {
         **GROUP,
-        "input": {"join": BY_NUMBER, "derive": {"k": "if(x < 20, 'low', j)"}},
+        "input": {"join": BY_NUMBER, "derive": {"k": "if(x < 4, 'low', j)"}},
         "group_by": {"columns": ["k"], "keys": "private"},
     },
     "key that is a joined text": {
@@ -177,12 +178,12 @@ ROLES: dict[str, dict[str, Any]] = {
         "input": {"join": BY_NUMBER, "derive": {"k": "j"}},
         "group_by": {"columns": ["k"], "keys": "private"},
     },
-    "blocks of units": {"task": "sample_and_aggregate", "input": {"unit": "t"}, "params": MEAN},
-    "blocks of rows": {"task": "sample_and_aggregate", "input": {"where": "t == s"}, "params": MEAN},
+    "blocks of units": {"task": "sample_and_aggregate", "input": {"unit": "t"}, "params": SOUND},
+    "blocks of rows": {"task": "sample_and_aggregate", "input": {"where": "t == s"}, "params": SOUND},
     "blocks of groups": {
         "task": "sample_and_aggregate",
         "input": {},
-        "params": MEAN,
+        "params": SOUND,
         "group_by": {"columns": ["t"], "keys": ["03", "07"]},
     },
 }
@@ -191,7 +192,7 @@ EVERYTHING = {
     "input": {
         "unit": "t",
         "where": "t == s or number(t) > 7",
-        "derive": {"y": "number(s)", "k": "if(x < 20, t, s)"},
+        "derive": {"y": "number(s)", "k": "if(x < 4, t, s)"},
     },
     "questions": {
         "cells": {"task": "histogram", "columns": ["y"], "domain": GRID, "params": {"cells": [10]}},
@@ -200,7 +201,7 @@ EVERYTHING = {
             "columns": ["x"],
             "domain": GRID,
             "group_by": {"columns": ["k"], "keys": "private"},
-            "contributions": {"groups": 2, "rows": 60},
+            "contributions": {"groups": 2, "rows": 400},
         },
     },
 }
@@ -246,12 +247,19 @@ def measured(answer: Callable[[], Any]) -> tuple[Any, int]:
     return found, status("VmHWM") - before
 
 
-def check_alike(answers: Mapping[int, Callable[[], Any]], least: int = 0) -> None:
+def told(answer: shoal.Release) -> Any:
+    """Return all that a release says, but where a public table is."""
+    values, *others = plain(answer)
+    place = values.get("rows", {}).get("join", {}).pop("path", None)
+    return re.sub(rf"{place}|nan", "", repr(values)), *others
+
+
+def check_alike(answers: Mapping[int, Callable[[], Any]]) -> None:
     """Check that long texts have the answers of short ones, and take little more memory."""
     known, usual = measured(answers[SHORT])
     found, peak = measured(answers[LONG])
-    assert plain(found) == plain(known)
-    assert peak < usual + least + MOST, (peak >> 20, usual >> 20)
+    assert told(found) == told(known)
+    assert peak < usual + MOST, (peak >> 20, usual >> 20)
 
 
 @pytest.fixture(scope="module")
