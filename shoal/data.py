@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.errors import JobError, quoted
+from transforms.cut_batches import LONGEST, may_be_text, text_sizes, without_longer
 from transforms.file_format import ENDINGS
 
 Data = Any
@@ -25,7 +26,10 @@ while one is handled, because its traceback would show both."""
 
 _TEXT = pa.large_string()
 _SECONDS = ("timestamp[s", "time32[s]")
-_OF_VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+_OF_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
+_PAGE, _AT_ONCE = 1 << 26, 1 << 10
+"""Bytes of texts, and rows, that Arrow puts into a page without a look at its size, which has 31 bits."""
 
 
 def place_data(data: Data, place: str, job: Mapping[str, Any]) -> str:
@@ -52,8 +56,10 @@ def place_data(data: Data, place: str, job: Mapping[str, Any]) -> str:
     table = to_table(data, job)
     _check_storable([field.name for field in table.schema if not _is_storable(field.type)])
     full = False
+    table, longest = _without_longer(table)
+    at_once = max(1, min(_AT_ONCE, _PAGE // max(1, longest)))
     try:
-        written = _is_written(_without_seconds(table), place)
+        written = _is_written(_without_seconds(table), place, at_once)
     except OSError:
         full = True
     if full:
@@ -179,14 +185,29 @@ def _without_null(column: pa.DictionaryArray) -> pa.DictionaryArray:
     )
 
 
-def _is_written(table: pa.Table, where: str | pa.NativeFile) -> bool:
+def _without_longer(table: pa.Table) -> tuple[pa.Table, int]:
+    """Return a table with nulls in place of texts that no reader gives, and the bytes of its longest text."""
+    longest = 0
+    for number, field in enumerate(table.schema):
+        if not may_be_text(field.type):
+            continue
+        chunks = table.column(number).chunks
+        own = max((int(text_sizes(chunk).max(initial=0)) for chunk in chunks), default=0)
+        if own > LONGEST:
+            column = pa.chunked_array(map(without_longer, chunks), field.type)
+            table = table.set_column(number, field.name, column)
+        longest = max(longest, min(own, LONGEST))
+    return table, longest
+
+
+def _is_written(table: pa.Table, where: str | pa.NativeFile, at_once: int = _AT_ONCE) -> bool:
     """Write a table as Parquet; return whether Arrow can do that.
 
     Raises:
         OSError: the disk is full or failed.
     """
     try:
-        pq.write_table(table, where, row_group_size=_ROW_GROUP, compression="zstd")
+        pq.write_table(table, where, row_group_size=_ROW_GROUP, compression="zstd", write_batch_size=at_once)
     except _FAILURES:
         return False
     return True

@@ -1,7 +1,7 @@
 """Look up the rows of a small public table by key."""
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -42,6 +42,11 @@ class Join:
     def schema(self) -> dict[str, pa.DataType]:
         """Return the type of each column that rows get."""
         return {name: column.type for name, column in _table(self)[1].items()}
+
+    def longest(self, names: Collection[str]) -> int:
+        """Return the bytes of the longest texts of some columns together; of other columns than its own 0."""
+        texts = [column for name, column in _table(self)[1].items() if name in names and column.type == TEXT]
+        return sum(pc.max(pc.binary_length(column)).as_py() or 0 for column in texts)
 
     def look_up(self, keys: pa.Array) -> "LookedUp":
         """Find keys of `column_values`, shape (n,).

@@ -168,6 +168,14 @@ def columns_of(node: Node) -> Iterator[str]:
             yield from columns_of(value)
 
 
+def longest_text(node: Node) -> int:
+    """Return the bytes of the longest text that an expression itself has."""
+    if isinstance(node, Literal):
+        return len(node.value.encode()) if isinstance(node.value, str) else 0
+    parts = {Call: "arguments", Comparison: "values"}.get(type(node), "")
+    return max(map(longest_text, getattr(node, parts, ())), default=0)
+
+
 def _is_number(node: Node) -> bool:
     return isinstance(node, Literal) and isinstance(node.value, int | float) and not _is_bool(node.value)
 

@@ -9,7 +9,6 @@
 - Text: valid UTF-8, as it is. Around values of the other types, spaces and tabs are left out.
 """
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,9 +31,6 @@ _TIME = rf"^[ \t]*{_DAY}(?:[Tt ]{_CLOCK}{_ZONE}?)?[ \t]*$"
 
 _SAFE = 18
 """Digits of whole numbers that surely fit into int64."""
-
-_LONGEST, _TOGETHER = 1 << 24, 1 << 30
-"""Most bytes of a text of a column, and of texts that are read at a time."""
 
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _YEAR_ZERO = 1970
@@ -66,22 +62,13 @@ def parse_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def parse_column(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return texts of any number of bytes as values of a type; see `parse_texts`.
-
-    Offsets of 32 bits hold 2^31 bytes. Whether texts have more depends on rows, which must not fail. So they
-    are read some at a time, and a text of more than `_LONGEST` bytes is null, as a line of CSV is.
+    """Return texts with offsets of 64 bits as values of a type; see `parse_texts`.
 
     Args:
-        texts: shape (n,), with offsets of 64 bits.
+        texts: shape (n,), of fewer than 2^31 bytes; see `transforms.cut_batches`. They may be a part of more.
         kind: see `parse_texts`.
     """
-    sizes = pc.fill_null(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False)
-    if sizes.max(initial=0) > _LONGEST:
-        texts = pc.if_else(pa.array(sizes <= _LONGEST), texts, pa.scalar(None, texts.type))
-        sizes = np.where(sizes <= _LONGEST, sizes, 0)
-    cuts = [0, *(np.flatnonzero(np.diff(np.cumsum(sizes) // _TOGETHER)) + 1).tolist(), len(texts)]
-    parts = (pa.concat_arrays([texts.slice(start, end - start)]) for start, end in pairwise(cuts))
-    return pa.concat_arrays([parse_texts(pc.cast(part, pa.binary()), kind) for part in parts])
+    return parse_texts(pc.cast(pa.concat_arrays([texts]), pa.binary()), kind)
 
 
 def _texts(texts: pa.Array) -> pa.Array:

@@ -18,7 +18,7 @@ from transforms.evaluate_expression import evaluate
 from transforms.expression_values import KINDS, TRUTH, column_values, with_zone
 from transforms.join_table import Join, LookedUp
 from transforms.list_files import File, InputError, short
-from transforms.parse_expression import Call, ExpressionError, Node, columns_of, near
+from transforms.parse_expression import Call, ExpressionError, Node, columns_of, longest_text, near
 from transforms.parse_texts import parse_texts
 
 
@@ -66,6 +66,13 @@ class Preparation:
         named += [] if self.where is None else [("input.where", each) for each in columns_of(self.where)]
         named += [] if self.join is None else [("input.join.on", self.join.on)]
         return {name: field for field, name in reversed(named) if not self.makes(name)}
+
+    def bytes_beside(self, names: Sequence[str]) -> int:
+        """Return the most bytes of texts that a row gets: from the joined table, and from the job itself."""
+        nodes = [*dict(self.derive).values(), *(() if self.where is None else (self.where,))]
+        seen = {*names, *(each for node in nodes for each in columns_of(node))}
+        joined = 0 if self.join is None else self.join.longest(seen)
+        return joined + max(map(longest_text, nodes), default=0)
 
     def prepare(self, batch: pa.RecordBatch, names: Sequence[str]) -> tuple[pa.RecordBatch, pa.Array | None]:
         """Return the columns `names` of all rows, and which rows to keep; None for all of them.

@@ -43,25 +43,10 @@ def read_arrow(
     if not columns:
         yield batch
         return
-    arrays = [without_views(batch.column(name)) for name in columns]
+    arrays = [batch.column(name) for name in columns]
     for array in arrays:
         _validate(array)
     yield pa.RecordBatch.from_arrays(list(map(_fitting, arrays)), names=list(columns))
-
-
-def without_views(column: pa.Array) -> pa.Array:
-    """Return a column without views of texts, of which Arrow has few functions.
-
-    Raises:
-        pa.ArrowException: the file is damaged.
-    """
-    if pa.types.is_dictionary(column.type) and column.type.value_type in _VIEWS:
-        return pa.DictionaryArray.from_arrays(column.indices, without_views(column.dictionary))
-    if column.type not in _VIEWS:
-        return column
-    stored = column.view(pa.binary_view())
-    stored.validate(full=True)
-    return pc.cast(stored, pa.large_binary()).view(_VIEWS[column.type])
 
 
 def _validate(column: pa.Array) -> None:
@@ -135,4 +120,3 @@ _STORED = {
     pa.large_string(): pa.large_binary(),
     pa.string_view(): pa.binary_view(),
 }
-_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from transforms.cut_batches import cut_batch
 from transforms.list_files import File, Held, InputError, filesystem, short, version_of
 from transforms.open_source import check_columns
 from transforms.parse_texts import parse_text
-from transforms.read_arrow import without_views
 from transforms.read_formats import READINGS
 from transforms.stored_types import as_stored
 
@@ -41,12 +41,14 @@ def read_batches(
     every: bool = False,
     order: str | None = None,
     others: Sequence[str] = (),
+    beside: int = 0,
 ) -> Iterator[pa.RecordBatch]:
     """Read a piece of a file in batches: a row group of Parquet, or see `transforms.file_format`.
 
     A batch of Parquet takes about 64 MB, estimated from the average size of rows in the footer. In addition,
     Arrow keeps one whole page in memory. A column of units that is stored with a dictionary keeps it: each
-    text is in memory once, however many rows have it.
+    text is in memory once, however many rows have it. Of any format, a batch has no texts of many bytes; see
+    `transforms.cut_batches`.
 
     Args:
         file: the file.
@@ -58,6 +60,7 @@ def read_batches(
             dictionaries, and INT96 timestamps are cut to microseconds.
         order: optional column that orders the rows of a unit.
         others: columns of any type that are read, too.
+        beside: bytes of texts that a row gets when it is prepared.
 
     Raises:
         InputError: the piece cannot be read, or lacks a column.
@@ -74,9 +77,10 @@ def read_batches(
     if folders:
         names = list(dict.fromkeys((*used, *filter(None, (unit, order)), *others)))
         batches = _with_folders(file, names, batches)
+    cut = chain.from_iterable(cut_batch(batch, beside, every) for batch in batches)
     while True:
         with _reading(file):
-            batch = next(batches, None)
+            batch = next(cut, None)
         if batch is None:
             return
         yield batch
@@ -190,7 +194,7 @@ def _read(
         kept = _dictionaries(opened, footer, row_group) if every else []
         fetched = 0
         for name in filter(lambda name: name == unit or _may_be_long(kinds[name]), kinds):
-            look = _look_at_texts(opened, footer, row_group, name, whole=name in others)
+            look = _look_at_texts(opened, footer, row_group, name)
             kept += [name] * look[0]
             row, fetched = row + look[1], fetched + look[2]
         whole = fetched <= _AT_ONCE
@@ -213,10 +217,6 @@ def _read(
             if not all(_is_sound(column) for column in batch.columns):
                 raise _damaged(file)
             rows += batch.num_rows
-            for number, column in enumerate(batch.columns):
-                plain = without_views(column)
-                if plain is not column:
-                    batch = batch.set_column(number, batch.schema.names[number], plain)
             yield batch
         if rows != group.num_rows:
             raise _damaged(file)
@@ -252,14 +252,14 @@ def _may_be_long(kind: pa.DataType) -> bool:
 
 
 def _look_at_texts(
-    opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int, column: str, whole: bool = False
+    opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int, column: str
 ) -> tuple[bool, float, int]:
     """Return whether to keep the dictionary of a column, its bytes per row, and its bytes to fetch.
 
     The dictionary is kept if all rows may be indices of it. When a dictionary becomes too large, writers go
     on with plain values. These take more bytes than an index, and Arrow would add them to the dictionary.
     Arrow cannot make a dictionary of a column that also has other encodings, such as deltas; see
-    `as_stored`. If the text of each row may be needed `whole`, a row takes as many bytes as the longest.
+    `as_stored`.
     """
     leaves = map(footer.schema.column, range(footer.num_columns))
     # the path of a field v in a column u is u.v, which may also be the name of a column
@@ -278,9 +278,9 @@ def _look_at_texts(
     first = _first_row(opened, footer, row_group, column, kept=True)
     if not isinstance(first, pa.DictionaryArray):  # such as decimals
         return False, row, chunk.total_compressed_size
-    longest = pc.max(pc.binary_length(first.dictionary)).as_py() or 0
     if chunk.total_uncompressed_size - _written(first.dictionary) <= _INDEX * group.num_rows:
-        return True, max(_INDEX, longest) if whole else _INDEX, chunk.total_compressed_size
+        return True, _INDEX, chunk.total_compressed_size
+    longest = pc.max(pc.binary_length(first.dictionary)).as_py() or 0
     return False, max(row, longest), chunk.total_compressed_size
 
 

@@ -49,5 +49,8 @@ def read_prepared(
     used = [name for name in columns if not preparation.makes(name)]
     owner = None if unit is None or preparation.makes(unit) else unit
     ordered = None if order is None or preparation.makes(order) else order
-    for batch in read_batches(file, row_group, used, most, owner, order=ordered, others=others):
+    beside = preparation.bytes_beside(names)
+    for batch in read_batches(
+        file, row_group, used, most, owner, order=ordered, others=others, beside=beside
+    ):
         yield preparation.prepare(batch, names)

@@ -130,7 +130,8 @@ def _held(descriptor: Descriptor, screen: Screen) -> pa.BooleanArray:
     reader = screen.reader
     used = [name for name in reader.columns if not reader.preparation.makes(name)]
     sources = reader.preparation.sources(reader.columns)
-    held = [screen.hold(batch) for batch in _read(descriptor, used, others=sources)]
+    beside = reader.preparation.bytes_beside(reader.columns)
+    held = [screen.hold(batch) for batch in _read(descriptor, used, others=sources, beside=beside)]
     return pa.concat_arrays([pa.array([], pa.bool_()), *held])
 
 

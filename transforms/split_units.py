@@ -127,21 +127,13 @@ def read_split(
     """
     if descriptor.row_group is None:
         return
-    file, row_group, row = descriptor.file, descriptor.row_group, descriptor.first_row
-    columns, preparation, keys = splitting.columns, splitting.preparation, splitting.key_columns
-    if splitting.unit is None:
-        for batch, kept in read_prepared(preparation, file, row_group, columns, _ROWS, keys=keys):
-            ids, rows = pa.array(in_this_run(file, row_ids(file, row, batch.num_rows))), batch.num_rows
-            if kept is not None:
-                batch, ids = batch.filter(kept), ids.filter(kept)
-            yield batch, ids, _groups(splitting, batch), row
-            row += rows
-        return
+    row, columns = descriptor.first_row, splitting.columns
+    preparation, keys = splitting.preparation, splitting.key_columns
     read = read_keyed(descriptor, columns, splitting.unit, splitting.salt, _ROWS, None, preparation, keys)
-    for batch, units in read:
-        held = pc.is_valid(units)
+    for batch, owners in read:
+        held = pc.is_valid(owners)
         own = batch.filter(held)
-        yield own, units.filter(held), _groups(splitting, own), row
+        yield own, owners.filter(held), _groups(splitting, own), row
         row += batch.num_rows
 
 
@@ -226,7 +218,7 @@ def stream(batch: pa.RecordBatch) -> bytes:
 def read_keyed(
     descriptor: Descriptor,
     columns: Sequence[str],
-    unit: str,
+    unit: str | None,
     salt: bytes,
     most: int,
     order: str | None = None,
@@ -241,7 +233,7 @@ def read_keyed(
     Args:
         descriptor: the location of the row group.
         columns: used columns.
-        unit: column of the privacy unit.
+        unit: column of the privacy unit; None where each row has its identity instead.
         salt: 16 secret bytes.
         most: rows that are yielded at a time.
         order: optional column that orders the rows of a unit; it is yielded with the used columns.
@@ -259,11 +251,15 @@ def read_keyed(
         return
     pieces: list[pa.RecordBatch] = []
     names = list(dict.fromkeys((*columns, *filter(None, (order,)), *groups)))
-    file, row_group = descriptor.file, descriptor.row_group
+    file, row_group, row = descriptor.file, descriptor.row_group, descriptor.first_row
     for batch, kept in read_prepared(preparation, file, row_group, columns, most, unit, order, groups):
         read_ = {name: batch.column(name) for name in names}
         arrays = [without_long(each) if name in groups else each for name, each in read_.items()]
-        arrays.append(unit_keys(batch.column(unit), salt))
+        if unit is None:
+            arrays.append(pa.array(in_this_run(file, row_ids(file, row, len(batch)))))
+        else:
+            arrays.append(unit_keys(batch.column(unit), salt))
+        row += len(batch)
         if kept is not None:
             arrays.append(kept)
         pieces.append(pa.RecordBatch.from_arrays(arrays, names=[*names, "", ""][: len(arrays)]))

@@ -75,8 +75,8 @@ def answers(job: Any, batches: list[Any], schema: pa.Schema = ROWS.schema) -> li
     return list(FOUND)
 
 
-def one(job: Any, batches: list[Any]) -> shoal.Release:
-    (release,) = answers(job, batches)
+def one(job: Any, batches: list[Any], schema: pa.Schema = ROWS.schema) -> shoal.Release:
+    (release,) = answers(job, batches, schema)
     assert isinstance(release, shoal.Release)
     return release
 

@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import shoal.data
 from pipelines.errors import JobError
 from shoal.data import place_data
 from tests.shoal.test_calls import Stream
+from transforms import cut_batches
 
 INTERVALS = pa.array([None, None], pa.month_day_nano_interval())
 """Of a type that Parquet does not have."""
@@ -199,6 +201,28 @@ def test_a_dictionary_may_hold_a_null(tmp_path: Path, values: list[str | None]) 
     )
     assert table.column("whole").to_pylist() == table.column("parts").to_pylist() == values
     assert table.column("bytes").to_pylist() == [each and each.encode() for each in values]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_binary(), pa.string_view()], ids=str)
+def test_long_texts_are_stored_in_small_pages_or_as_nulls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: pa.DataType
+) -> None:
+    """Arrow puts 1,024 rows into a page before it looks at its size, and fails if that has no 31 bits."""
+    for module in (shoal.data, cut_batches):
+        monkeypatch.setattr(module, "LONGEST", 20)
+    monkeypatch.setattr(shoal.data, "_PAGE", 95)
+    written, asked = pq.write_table, list[int]()
+
+    def write(table: pa.Table, *where: Any, write_batch_size: int, **more: Any) -> None:
+        asked.append(write_batch_size)
+        written(table, *where, write_batch_size=write_batch_size, **more)
+
+    monkeypatch.setattr(pq, "write_table", write)
+    texts = ["a" * 20, None, "b" * 21, "c"]
+    column = pa.chunked_array([pa.array(texts[:2], kind), pa.array(texts[2:], kind)])
+    table = stored(pa.table({"a": column, "x": [1, 2, 3, 4]}), tmp_path, columns=["x", "a"])
+    assert table.column("a").cast(pa.large_string()).to_pylist() == ["a" * 20, None, None, "c"]
+    assert asked[-1] == 95 // 20
 
 
 SECONDS = pa.array([2**62, 0], pa.int64()).view(pa.timestamp("s"))

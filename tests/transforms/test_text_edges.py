@@ -8,10 +8,9 @@ import pyarrow as pa
 import pytest
 
 from tests.transforms.test_file_format import MARK, REFERENCES, as_time, columns_of
-from transforms import parse_texts as parsing
 from transforms.evaluate_expression import evaluate
 from transforms.parse_expression import parse_expression
-from transforms.parse_texts import INTEGER, NUMBER, TEXT, parse_column, parse_texts
+from transforms.parse_texts import INTEGER, TEXT, parse_texts
 
 DAYS = ("2012-02-29", "2013-02-29", "2013-04-31", "2013-12-31", "2013-13-01", "2013-00-10", "2013-01-00")
 DAYS += ("0000-01-01", "0001-01-01", "9999-12-31", "1969-12-31", "2013-1-31", "20130131", "12013-01-31")
@@ -72,16 +71,6 @@ def test_texts_behind_many_others_are_read() -> None:
     for given in (texts, texts.slice(1)):
         found = evaluate(parse_expression("number(t)", constant=True), lambda _, t=given: t, len(given))
         assert found.to_pylist() == [7, 5][-len(given) :]
-
-
-@pytest.mark.parametrize("together", [1, 4, 5, 100])
-def test_texts_are_read_some_at_a_time(monkeypatch: pytest.MonkeyPatch, together: int) -> None:
-    monkeypatch.setattr(parsing, "_LONGEST", 4)
-    monkeypatch.setattr(parsing, "_TOGETHER", together)
-    given = [None, "1.5", "0001", "00001", "", "x", "22", None, "0333", "12345678"]
-    expected = [None, 1.5, 1, None, None, None, 22, None, 333, None]
-    for texts, known in ((given, expected), (given[3:4], expected[3:4]), ([], [])):
-        assert parse_column(pa.array(texts, pa.large_string()), NUMBER).to_pylist() == known
 
 
 def test_a_timestamp_that_its_zone_moves_out_of_all_years_is_null() -> None:

@@ -75,6 +75,7 @@ MUTANTS = (
     *questions.GROUPS,
     *rows.READY,
     *files.READING,
+    *batches.CUT,
     *batches.HELD,
     *divided.DIVIDED,
     *choosing.CHOSEN,

@@ -9,6 +9,77 @@ _ANSWERS = Selection(
 
 _TWICE = Selection(("tests/shoal/test_beam_twice.py",))
 
+_CUT = "transforms/cut_batches.py"
+_SIZES = Selection(("tests/transforms/test_cut_batches.py",), only="long_ones")
+
+CUT = (
+    Mutant(
+        4,
+        _CUT,
+        "rows of any number of bytes are prepared together",
+        'np.searchsorted(ends, before + TOGETHER, side="right")',
+        "len(ends)",
+        _SIZES,
+    ),
+    Mutant(
+        4,
+        _CUT,
+        "a text may have any length",
+        "if not every and own.max(initial=0) > LONGEST:",
+        "if False:",
+        _SIZES,
+    ),
+    Mutant(
+        4,
+        _CUT,
+        "each part of a batch has the whole dictionary",
+        "return pa.DictionaryArray.from_arrays(told, _taken(values, used), ordered=kind.ordered)",
+        "return column",
+        _SIZES,
+    ),
+    Mutant(
+        4,
+        _CUT,
+        "rows of a dictionary are taken for as many bytes as their indices",
+        "return np.append(text_sizes(column.dictionary), 0)[places]",
+        "return np.full(len(places), 4)",
+        _SIZES,
+    ),
+    Mutant(
+        4,
+        _CUT,
+        "texts that are written again are cut off",
+        "if not every and own.max(initial=0) > LONGEST:",
+        "if own.max(initial=0) > LONGEST:",
+        Selection(("tests/transforms/test_cut_batches.py",), only="written_again"),
+    ),
+    Mutant(
+        4,
+        "transforms/read_prepared.py",
+        "texts of a joined table take no bytes",
+        "beside = preparation.bytes_beside(names)",
+        "beside = 0",
+        Selection(("tests/transforms/test_cut_batches.py",), only="of_a_joined_table"),
+    ),
+    Mutant(
+        4,
+        "transforms/split_units.py",
+        "rows of a file that are split at different times have one identity",
+        "        row += len(batch)\n",
+        "",
+        Selection(("tests/transforms/test_cut_batches.py",), only="follow_from_sizes"),
+    ),
+    Mutant(
+        4,
+        "shoal/data.py",
+        "long texts of a table are one page",
+        "at_once = max(1, min(_AT_ONCE, _PAGE // max(1, longest)))",
+        "at_once = _AT_ONCE",
+        Selection(("tests/shoal/test_data.py",), only="small_pages"),
+    ),
+)
+"""Of `transforms.cut_batches`, and of what it needs."""
+
 HELD = (
     Mutant(
         4,

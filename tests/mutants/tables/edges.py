@@ -61,8 +61,8 @@ EDGES = (
         11,
         "transforms/split_units.py",
         "the identity of a row follows from which rows before it are kept",
-        "            row += rows\n",
-        "            row += batch.num_rows\n",
+        "        row += len(batch)\n",
+        "        row += len(batch) if kept is None else kept.true_count\n",
         Selection(("tests/transforms/test_evaluate_subsamples.py",), only="one_identity"),
     ),
     *(

@@ -94,8 +94,8 @@ READY = (
         12,
         "transforms/split_units.py",
         "a function gets rows that are left out",
-        "batch, ids = batch.filter(kept), ids.filter(kept)",
-        "pass",
+        "        if kept is not None:\n            arrays.append(kept)\n",
+        "",
         _PREPARED,
     ),
     Mutant(

@@ -306,10 +306,10 @@ CONTRIBUTIONS = (
     ),
     Mutant(
         12,
-        "transforms/read_batches.py",
+        "transforms/cut_batches.py",
         "a long key is an error among views",
-        "plain = without_views(column)",
-        "plain = column",
+        "{place: without_views(batch.column(place)) for place in places}",
+        "{place: batch.column(place) for place in places}",
         Selection(("tests/transforms/test_one_odd_row.py",), "odd_text and key"),
     ),
     Mutant(
