@@ -350,7 +350,10 @@ WRONG = [
         "params.measures has 2 times quantiles: give all of them in one list.",
     ),
     ({"params.measures": [{"quantiles": [0.5, 0.1]}]}, "they must ascend, each above 0 and below 1"),
-    ({"params.measures": [{"median": [0.5]}]}, "has median (did you mean {quantiles: [0.5]}?): the measures are"),
+    (
+        {"params.measures": [{"median": [0.5]}]},
+        "has median (did you mean {quantiles: [0.5]}?): the measures are",
+    ),
     ({"params.measures": [5]}, "params.measures"),
     ({"params.measures": [{"quantiles": 0.5}]}, "params.measures[0].quantiles is 0.5: it must be a list."),
     (

@@ -268,7 +268,7 @@ BAD = {
     "no ending": (
         "a.tsv",
         f"x\n{SECRET}".encode(),
-        "a.tsv is not Parquet, for which it is taken, because its name has no ending of .csv, .csv.gz, .jsonl",
+        "a.tsv is not Parquet, for which it is taken, because its name has no ending of .csv, .csv.gz",
     ),
     "not Arrow": ("a.arrow", f"x\n{SECRET}".encode(), "a.arrow is not Arrow IPC, or is truncated or damaged"),
     "not Avro": ("a.avro", f"x\n{SECRET}".encode(), "a.avro is not Avro, or is truncated or damaged"),
