@@ -1,17 +1,31 @@
-"""The key of a job that is nearest to a mistyped one."""
+"""The key or the task that was probably meant by a wrong one."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from core.nearest import nearest
+from core.nearest import meant, nearest
 
 _FAR = 0.75
 """Least similarity of a mistyped key to one elsewhere in a job."""
 
 Path = tuple[str, ...]
 """The keys that lead to a value in a job."""
+
+_ANSWERED_BY = {
+    **dict.fromkeys(("average", "avg", "count", "counts", "mean", "std", "sum", "variance"), "statistics"),
+    **dict.fromkeys(("percentile", "percentiles"), "quantiles"),
+    **dict.fromkeys(("max", "min"), "minimum"),
+    "function": "sample_and_aggregate",
+}
+"""Tasks that answer what a word asks for, which is not like their names."""
+
+
+def meant_task(word: str, tasks: Iterable[str]) -> str:
+    """Return a question after a word that is no task, to put behind it; empty where no task is near."""
+    tasks, answering = list(tasks), _ANSWERED_BY.get(word.lower())
+    return meant(answering if answering in tasks else nearest(word, tasks))
 
 
 def nearest_path(path: Sequence[str | int], model: type[BaseModel], keys: Iterable[str]) -> Path | None:

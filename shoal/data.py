@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from pipelines.errors import JobError, quoted
 from transforms.cut_batches import LONGEST, may_be_text, text_sizes, without_longer
-from transforms.file_format import ENDINGS
+from transforms.file_format import ending_of
 
 Data = Any
 """A table of pandas, polars or pyarrow, a path as in `input.path`, or a list of local files."""
@@ -321,7 +321,7 @@ def _place_files(files: Sequence[Any], place: str) -> str:
         first = seen.setdefault((status.st_dev, status.st_ino), number)
         if first != number:
             raise JobError(f"{item}, the same file as data[{first}], whose rows would count twice.")
-        ending = next((known for known in ENDINGS if os.fspath(file).endswith(known)), ".parquet")
+        ending = ending_of(os.fspath(file)) or ".parquet"
         own = os.path.join(place, f"data[{number:0{digits}}]{ending}")
         try:
             os.link(path, own)

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from core.centers.params import MAX_K
 from pipelines.errors import JobError, quoted
 from pipelines.job.questions import NAME, QUESTIONS
 from shoal.calls import run
@@ -97,8 +98,10 @@ class KMeans(TransformerMixin, ClusterMixin, BaseEstimator):
         _check_types(X)
         rows = self._cast(X, ensure_min_samples=0)
         names = _names(self, rows.shape[1])
-        if not isinstance(self.n_clusters, Integral):
-            raise JobError(f"n_clusters is {quoted(self.n_clusters)}: give a whole number.")
+        if not isinstance(self.n_clusters, Integral) or not 1 <= self.n_clusters <= MAX_K:
+            raise JobError(
+                f"n_clusters is {quoted(self.n_clusters)}: give a whole number from 1 to {MAX_K:,}."
+            )
         lower, upper = _bounds(self.bounds, names)
         _warn_of_widths(names, lower, upper)
         job = {
@@ -322,6 +325,9 @@ def _bounds(bounds: Any, names: Sequence[str]) -> tuple[list[float], list[float]
             f"bounds does not fit {len(names)} columns: give a lower and an upper bound, or such a pair for "
             "each column."
         ) from None
+    for name, least, most in zip(names, low.tolist(), high.tolist(), strict=True):
+        if not least < most:
+            raise JobError(f"bounds of {name} are {least} and {most}: the lower one must be the smaller one.")
     return low.tolist(), high.tolist()
 
 

@@ -26,7 +26,8 @@ ENDINGS: dict[str, Format] = {
     ".feather": "Arrow IPC",
     ".avro": "Avro",
 }
-"""How the names of files end that a folder may have. A file that is named otherwise is taken for Parquet."""
+"""How the names of files end that a folder may have, in any case. A file that is named otherwise is taken for
+Parquet."""
 
 GZIP = ".gz"
 
@@ -36,6 +37,19 @@ WITHOUT_TYPES: tuple[Format, ...] = ("CSV", "JSON lines")
 NAMES = ", ".join(get_args(Format)[:-1]) + f" or {get_args(Format)[-1]}"
 
 
+def ending_of(name: str) -> str | None:
+    """Return with which of `ENDINGS` a name ends, in any case; None where it is named otherwise."""
+    lower = name.lower()
+    return next((ending for ending in ENDINGS if lower.endswith(ending)), None)
+
+
 def format_of(name: str) -> Format:
     """Return the format of a file by the ending of its name."""
-    return next((form for ending, form in ENDINGS.items() if name.endswith(ending)), "Parquet")
+    return ENDINGS[ending_of(name) or ".parquet"]
+
+
+def not_parquet(name: str) -> str:
+    """Return what is wrong with a file that is taken for Parquet by its name, and is not."""
+    others = ", ".join(ending for ending, form in ENDINGS.items() if form != "Parquet")
+    why = "" if ending_of(name) else f", for which it is taken, because its name has no ending of {others}"
+    return f"is not Parquet{why}"

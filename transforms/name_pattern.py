@@ -64,7 +64,7 @@ class NamePattern:
 
 _ENDS = "|".join(map(re.escape, ENDINGS))
 
-FOLDER = NamePattern(((r"(?s:[^._].*)", True), (rf"(?s:[^._].*(?:{_ENDS}))", False)))
+FOLDER = NamePattern(((r"(?s:[^._].*)", True), (rf"(?s:[^._].*(?ai:{_ENDS}))", False)))
 """All files of a known format at any depth below a folder, except names that start with `.` or `_`."""
 
 FILE = NamePattern(())

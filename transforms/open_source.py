@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from core.times import Times
 from transforms.column_types import Opened, give_types, used_types
 from transforms.count_records import MOST_FILES
+from transforms.file_format import not_parquet
 from transforms.group_keys import GroupKeys, check_keys, is_time
 from transforms.list_files import (
     ALLOWED,
@@ -221,7 +222,7 @@ def _opened(file: File) -> tuple[File, pa.Schema, int]:
         found, fault = None, "cannot be opened"
     else:
         fault = f"is not {file.format}, or is truncated or damaged"
-        fault = _FAULTS.get(begins, "is not Parquet") if file.format == "Parquet" else fault
+        fault = _FAULTS.get(begins, not_parquet(file.path)) if file.format == "Parquet" else fault
     if found is None:
         kind = Incomplete if "damaged" in fault else InputError
         raise kind(f"input.path: {short(file.name)} {fault}; {ALLOWED}.")

@@ -29,7 +29,7 @@ def line_blocks(file: File, opened: pa.NativeFile) -> Iterator[bytes]:
 
     Which lines are too long follows from each of them alone, not from where blocks end.
     """
-    stream = pa.CompressedInputStream(opened, "gzip") if file.path.endswith(GZIP) else opened
+    stream = pa.CompressedInputStream(opened, "gzip") if file.path.lower().endswith(GZIP) else opened
     rest, skipping = b"", False
     while data := stream.read(_BLOCK):
         if skipping:

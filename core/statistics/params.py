@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from core.errors import InvalidValue
 from core.grouping import Contributions, Grouping
+from core.nearest import meant, nearest
 from core.plan import check_failure
 
 MEASURES = ("count", "units", "sum", "mean", "variance", "minimum", "maximum")
@@ -40,7 +41,7 @@ class Asked:
             if isinstance(measure, dict):
                 _check_quantiles(measure)
             elif measure not in MEASURES:
-                raise InvalidValue("measures", measure, _ALL, f"has {measure!r}")
+                raise InvalidValue("measures", measure, _ALL, f"has {measure!r}{_meant(str(measure))}")
         quantiles = sum(isinstance(measure, dict) for measure in self.measures)
         if quantiles > 1:
             said = f"has {quantiles} times {QUANTILES}"
@@ -70,11 +71,25 @@ def quantile_name(probability: float) -> str:
 
 
 _ALL = f"the measures are {', '.join(MEASURES)} and {{{QUANTILES}: [0.1, 0.5]}}"
+_ONE = f"{{{QUANTILES}: [0.5]}}"
+_OTHER_WORDS = {
+    **{"average": "mean", "avg": "mean", "std": "variance", "total": "sum"},
+    **{"max": "maximum", "min": "minimum", QUANTILES: _ONE, "median": _ONE},
+}
+"""Words for measures that are not like their names."""
+
+
+def _meant(word: str) -> str:
+    """Return a question after a word that is no measure; empty where none is near."""
+    names = {**{each: each for each in MEASURES}, **_OTHER_WORDS}
+    close = nearest(word, names)
+    return meant(None if close is None else names[close])
 
 
 def _check_quantiles(given: dict[str, tuple[float, ...]]) -> None:
     if set(given) != {QUANTILES}:
-        raise InvalidValue("measures", given, _ALL, f"has {', '.join(given) or 'an empty mapping'}")
+        close = _meant(next(iter(given), ""))
+        raise InvalidValue("measures", given, _ALL, f"has {', '.join(given) or 'an empty mapping'}{close}")
     probabilities = given[QUANTILES]
     shown = f"has quantiles {list(probabilities[:4])}"
     if not 1 <= len(probabilities) <= MOST_QUANTILES:

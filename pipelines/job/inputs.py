@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from pipelines.errors import quoted
 from pipelines.job.policy import JobPart
 from pipelines.storage.locate import absolute
 from pipelines.tasks import Keep
@@ -18,6 +19,16 @@ _MOST_DERIVED = 100
 def _is_none(value: object) -> bool:
     """Return whether a value is left out of a job, so that jobs without it keep their hash."""
     return value is None
+
+
+def _one_path(value: object) -> object:
+    """Refuse a list of paths."""
+    if isinstance(value, list):
+        raise ValueError(
+            f"input.path is {quoted(value)}: give one path; a folder, or a glob such as rows/*.csv, has "
+            "several files."
+        )
+    return value
 
 
 class Join(JobPart):
@@ -46,7 +57,7 @@ class Join(JobPart):
 class Input(JobPart):
     """The input: files and columns. Its rows may be filtered, and may get further columns."""
 
-    path: Annotated[str, AfterValidator(absolute)] = Field(
+    path: Annotated[str, BeforeValidator(_one_path), AfterValidator(absolute)] = Field(
         examples=["people.parquet"],
         description="A file of Parquet, CSV, JSON lines, Arrow IPC or Avro, a folder of such files or a "
         "glob: local, or at gs://, s3:// or az://. {run_id} is replaced by the run id, which the job must "

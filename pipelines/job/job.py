@@ -16,7 +16,7 @@ from pydantic import (
 
 from core.domain import Grid
 from core.errors import InvalidValue
-from core.nearest import meant, nearest
+from core.nearest import nearest
 from core.neighbors import Neighbors
 from pipelines.dates import has_text
 from pipelines.errors import JobError, check_text, quoted, sentences_of
@@ -32,6 +32,7 @@ from pipelines.job.run_ids import RUN_ID, check_paths, filled_output, filled_pat
 from pipelines.job.text import check_filled, read_job_text
 from pipelines.job.units import check_units
 from pipelines.job.written import TEXTS
+from pipelines.nearest import meant_task
 from pipelines.storage.locate import absolute, open_folder
 from pipelines.tasks import TASKS, Keep
 
@@ -359,8 +360,8 @@ def check_job(raw: dict[str, Any]) -> Job:
         wrong = "has no value" if "task" in raw else "is missing"
         raise JobError(f"task {wrong}{f' ({typed} is not a known key)' if typed else ''}: {tasks}.")
     if not isinstance(task, str) or task not in TASKS:
-        close = nearest(task, TASKS) if isinstance(task, str) else None
-        raise JobError(f"task is {quoted(task)}{meant(close)}: {tasks}.")
+        close = meant_task(task, TASKS) if isinstance(task, str) else ""
+        raise JobError(f"task is {quoted(task)}{close}: {tasks}.")
     return _check_one(raw).named()
 
 

@@ -15,6 +15,7 @@ from pipelines.job.counting import COUNTING, completed_questions, may_lack
 from pipelines.job.inputs import RowsInput
 from pipelines.job.policy import JobPart
 from pipelines.job.privacy import Privacy
+from pipelines.nearest import meant_task
 from pipelines.tasks import TASKS
 
 QUESTIONS = "questions"
@@ -199,7 +200,7 @@ def _check_keys(name: str, question: Any, models: Mapping[str, type[BaseModel]])
     task = question.get("task")
     if not isinstance(task, str) or task not in TASKS:
         is_what = "missing" if task is None else quoted(task)
-        close = meant(nearest(task, question_tasks())) if isinstance(task, str) else ""
+        close = meant_task(task, question_tasks()) if isinstance(task, str) else ""
         raise JobError(f"{where}.task is {is_what}{close}: the tasks are {', '.join(question_tasks())}.")
     if task not in question_tasks():
         raise JobError(f"{where}.task is {task}, which needs a job of its own: leave it out of {QUESTIONS}.")

@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from core.nearest import meant, nearest
 from pipelines.errors import JobError, quoted
 from pipelines.job.job import job_model
 from pipelines.job.questions import questions_schema
+from pipelines.nearest import meant_task
 from pipelines.tasks import TASKS
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -29,6 +29,6 @@ def schema_of_task(task: str) -> dict[str, Any]:
         JobError: there is no such task.
     """
     if task not in TASKS:
-        close = meant(nearest(task, TASKS))
+        close = meant_task(task, TASKS)
         raise JobError(f"{quoted(task)} is no task{close}: the tasks are {', '.join(TASKS)}.")
     return {"$schema": _DIALECT, **job_model(task).model_json_schema()}

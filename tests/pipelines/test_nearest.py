@@ -111,6 +111,15 @@ def test_questions_have_nearest_keys_too():
         assert said(job)[0].startswith(sentence)
 
 
+@pytest.mark.parametrize(
+    "word, task",
+    [("mean", "statistics"), ("Sum", "statistics"), ("percentiles", "quantiles"), ("max", "minimum")],
+)
+def test_a_word_for_what_a_task_answers_means_that_task(word, task):
+    for job in ({"task": word}, {**QUESTIONS_JOB, "questions": {"middle": {**QUESTION, "task": word}}}):
+        assert f"task is '{word}' (did you mean {task}?): the tasks are" in said(job)[0]
+
+
 def test_nothing_is_meant_by_a_word_that_is_near_to_none():
     assert nearest("surprise", ["task", "input", "params"]) is None
     assert nearest("TARGET", ["target"]) == "target"

@@ -340,14 +340,20 @@ WRONG = [
         by(["count"], "private"),
         "group_by.columns has count, which is the name of another column of the table",
     ),
-    ({"params.measures": ["average"]}, "params.measures has 'average': the measures are count, units, sum"),
+    ({"params.measures": ["surprise"]}, "params.measures has 'surprise': the measures are count, units, sum"),
+    ({"params.measures": ["average"]}, "has 'average' (did you mean mean?): the measures are count, units"),
+    ({"params.measures": ["counts"]}, "params.measures has 'counts' (did you mean count?): the measures"),
+    ({"params.measures": ["median"]}, "has 'median' (did you mean {quantiles: [0.5]}?): the measures are"),
     ({"params.measures": []}, "params.measures is []"),
     (
         {"params.measures": [{"quantiles": [0.5]}, {"quantiles": [0.9]}]},
         "params.measures has 2 times quantiles: give all of them in one list.",
     ),
     ({"params.measures": [{"quantiles": [0.5, 0.1]}]}, "they must ascend, each above 0 and below 1"),
-    ({"params.measures": [{"median": [0.5]}]}, "params.measures has median: the measures are count"),
+    (
+        {"params.measures": [{"median": [0.5]}]},
+        "has median (did you mean {quantiles: [0.5]}?): the measures are",
+    ),
     ({"params.measures": [5]}, "params.measures"),
     ({"params.measures": [{"quantiles": 0.5}]}, "params.measures[0].quantiles is 0.5: it must be a list."),
     (

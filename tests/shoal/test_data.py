@@ -53,7 +53,7 @@ def test_several_files_are_one_folder(tmp_path: Path) -> None:
 
 
 def test_files_keep_the_endings_that_say_their_formats(tmp_path: Path) -> None:
-    names = ["a.csv", "b.csv.gz", "c.parquet", "d", "e.jsonl"]
+    names = ["a.csv", "b.CSV.gz", "c.parquet", "d", "e.jsonl"]
     for name in names:
         (tmp_path / name).touch()
     place = place_data([str(tmp_path / name) for name in names], str(tmp_path / "data"), {})

@@ -232,6 +232,19 @@ def test_files_of_several_formats_are_refused(tmp_path: Path) -> None:
     assert len(open_source(str(tmp_path / "*.csv"), ["x"]).files) == 1
 
 
+@pytest.mark.parametrize("ending", WRITERS)
+def test_endings_count_in_any_case(tmp_path: Path, ending: str) -> None:
+    """A file that a folder left out without a word would be missing in every count."""
+    WRITERS[ending](rows(), tmp_path / f"a{ending}")
+    (tmp_path / f"a{ending}").rename(tmp_path / f"A{ending.upper()}")
+    WRITERS[ending](rows(), tmp_path / f"b{ending}")
+    source = open_source(str(tmp_path), ["x"])
+    assert [file.name for file in source.files] == [f"A{ending.upper()}", f"b{ending}"]
+    points = np.concatenate([block.points for block in read_in_memory(source, LINE)])
+    half = len(points) // 2
+    assert half and np.array_equal(points[:half], points[half:])
+
+
 SECRET = "4711"
 BAD = {
     "no header": (
@@ -252,6 +265,11 @@ BAD = {
     "twice": ("a.csv", b"x,x\n", "x occurs more than once in a.csv"),
     "not zipped": ("a.csv.gz", f"x\n{SECRET}".encode(), "a.csv.gz is not CSV, or is truncated or damaged"),
     "not zipped JSON": ("a.jsonl.gz", b"{}", "a.jsonl.gz is not JSON lines, or is truncated or damaged"),
+    "no ending": (
+        "a.tsv",
+        f"x\n{SECRET}".encode(),
+        "a.tsv is not Parquet, for which it is taken, because its name has no ending of .csv, .csv.gz",
+    ),
     "not Arrow": ("a.arrow", f"x\n{SECRET}".encode(), "a.arrow is not Arrow IPC, or is truncated or damaged"),
     "not Avro": ("a.avro", f"x\n{SECRET}".encode(), "a.avro is not Avro, or is truncated or damaged"),
 }

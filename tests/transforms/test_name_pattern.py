@@ -43,9 +43,12 @@ def test_a_folder_is_its_files_of_known_formats_without_hidden_ones() -> None:
         "b=1/a.ndjson.gz",
         "a.arrow",
         "a.b.avro",
+        "A.CSV",
+        "a.Csv.GZ",
+        "A.PARQUET",
     ]
     others = [".a.parquet", "_b/a.parquet", ".b/a.parquet", "_a.parquet", ".parquet"]
-    others += ["a.csv.zip", "acsv", "a.json", "a.gz"]
+    others += ["a.csv.zip", "acsv", "a.json", "a.gz", "a.c\u017fv"]
     assert all(FOLDER.matches(name) for name in names)
     assert not any(FOLDER.matches(name) for name in others)
 

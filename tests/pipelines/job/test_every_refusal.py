@@ -53,6 +53,7 @@ INPUTS: list[Case] = [
     ({}, {"input.unit": ""}, "input.unit is empty: give the name of a column", UNIT),
     ({}, {"output": ""}, "output is empty: give the folder", None),
     ({}, {"input.path": ""}, "input.path is empty: give a file", None),
+    ({}, {"input.path": ["/a", "/b"]}, "input.path is ['/a', '/b']: give one path; a folder", None),
     ({}, {"input.columns": []}, "input.columns is []: give at least one column, each once.", None),
     ({}, {"input.columns": ["x", "x"]}, "input.columns is ['x', 'x']: give at least one column", None),
     ({}, {"input.types": {}}, "input.types is empty: give the type", {"input.types": {"x": "number"}}),
