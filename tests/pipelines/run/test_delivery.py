@@ -1,6 +1,7 @@
 """A worker that writes a release also marks its charge and writes the report: nobody may wait for it."""
 
 import hashlib
+import inspect
 import io
 import json
 from pathlib import Path
@@ -14,9 +15,15 @@ import pytest
 from pipelines.console.events import Events
 from pipelines.job.job import check_raw
 from pipelines.ledger.ledger import Ledger, create_ledger, now, read_ledger
+from pipelines.release import identify_output
+from pipelines.run import delivery as writers
 from pipelines.run import run as runs
+from pipelines.run.delivery import Delivery, check_folder
+from pipelines.storage.folder import StorageError
+from pipelines.storage.locate import open_folder
 from tests.pipelines.conftest import Bench
 from tests.pipelines.jobs import LINE, changes
+from transforms.plain_errors import RoundError
 
 BY_CITY = {"group_by": {"columns": ["city"], "keys": ["a", "b"]}}
 PARTS = {"cells": [8, 8], "method": "sparse", "parts": 2}
@@ -39,6 +46,15 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 """Every way in which a release is written."""
 
+WRITERS = (
+    "write_whole",
+    "write_one_part",
+    "write_table",
+    "write_one_answer",
+    "write_answers",
+    "write_groups",
+)
+
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_worker_finishes_a_run_that_was_only_submitted(
@@ -57,6 +73,36 @@ def test_a_worker_finishes_a_run_that_was_only_submitted(
     assert (out / "report.html").exists()
     (charge,) = read_ledger(ledger).charges
     assert charge.release == hashlib.sha256((out / "release.json").read_bytes()).hexdigest()
-    assert runs.run_job(job, events=Events(log, now)) == json.loads((out / "release.json").read_text())
-    told = [json.loads(line)["event"] for line in log.getvalue().splitlines()]
-    assert [event for event in told if event != "round_released"] == ["planned", "started", "submitted", "stored"]
+    stored = runs.run_job(job, events=Events(log, now))
+    assert stored == json.loads((out / "release.json").read_text())
+    told = [json.loads(line) for line in log.getvalue().splitlines()]
+    told = [(line["event"], line.get("outcome")) for line in told if line["event"] != "round_released"]
+    steps = ("planned", "started", "submitted")
+    assert told == [*((step, None) for step in steps), ("stored", stored["outcome"])]
+
+
+def test_a_worker_looks_for_the_folder_that_was_charged(tmp_path: Path) -> None:
+    """A run without a ledger has none, whatever an earlier run left there."""
+    folder = open_folder(str(tmp_path))
+    charged = identify_output(folder)
+    for its in (None, charged):
+        check_folder(Delivery(folder, "monday", "hash", None, output_id=its))
+    for other in (tmp_path / "elsewhere", tmp_path):
+        with pytest.raises(StorageError, match="is not the folder of the machine that submitted the run"):
+            its = charged if other != tmp_path else "0" * 32
+            check_folder(Delivery(open_folder(str(other)), "monday", "hash", None, output_id=its))
+
+
+def test_no_writer_quotes_what_fails_it() -> None:
+    """Where a worker writes, its errors come to the submitting process by the text of a traceback alone."""
+
+    class Failing:
+        def read(self, name: str) -> bytes:
+            raise ValueError("row 0.777")
+
+    delivery: Any = Delivery(Failing(), "monday", "hash", None)
+    for name in WRITERS:
+        step = getattr(writers, name)
+        given = dict.fromkeys(inspect.signature(step).parameters, (0, None)) | {"delivery": delivery}
+        with pytest.raises(RoundError, match=r"^Write failed with ValueError at"):
+            step(**given)

@@ -247,3 +247,20 @@ def test_a_signal_whose_exception_is_lost_ends_a_run_before_its_charge(books, mo
     again = "Run the same command again; a run is finished with the same run id."
     assert ended.stderr == f"shoal: Terminated. {again}\n"
     assert read_ledger(books.job["privacy"]["ledger"]) == before
+
+
+def test_a_signal_that_is_lost_while_a_run_is_charged_ends_it_before_a_row_is_read(books, monkeypatch):
+    charge = runs.charge_delivery
+
+    def charged(*args: object) -> object:
+        with suppress(Terminated):
+            terminated._terminate()
+        return charge(*args)
+
+    with monkeypatch.context() as signalled:
+        signalled.setattr(runs, "charge_delivery", charged)
+        signalled.setattr(runs, "submit", None)
+        signalled.setattr(terminated, "_asked", [])
+        assert books.run().exit_code == 143
+    assert books.run().exit_code == 0
+    assert len(read_ledger(books.job["privacy"]["ledger"]).charges) == 1
