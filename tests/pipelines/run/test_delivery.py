@@ -1,9 +1,11 @@
 """A worker that writes a release also marks its charge and writes the report: nobody may wait for it."""
 
+import copy
 import hashlib
 import inspect
 import io
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from pipelines.storage.folder import StorageError
 from pipelines.storage.locate import open_folder
 from tests.pipelines.conftest import Bench
 from tests.pipelines.jobs import LINE, changes
+from tests.pipelines.test_output_id import WRITERS
 from transforms.plain_errors import RoundError
 
 BY_CITY = {"group_by": {"columns": ["city"], "keys": ["a", "b"]}}
@@ -45,15 +48,6 @@ KINDS: dict[str, dict[str, Any]] = {
     | {"questions": QUESTIONS},
 }
 """Every way in which a release is written."""
-
-WRITERS = (
-    "write_whole",
-    "write_one_part",
-    "write_table",
-    "write_one_answer",
-    "write_answers",
-    "write_groups",
-)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -106,3 +100,30 @@ def test_no_writer_quotes_what_fails_it() -> None:
         given = dict.fromkeys(inspect.signature(step).parameters, (0, None)) | {"delivery": delivery}
         with pytest.raises(RoundError, match=r"^Write failed with ValueError at"):
             step(**given)
+
+
+@pytest.mark.parametrize("kind", ["groups", "questions"])
+@pytest.mark.parametrize("mode", ["multi_threading", "multi_processing"])
+def test_public_keys_are_pickled_for_other_processes_alone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, kind: str, mode: str
+) -> None:
+    """Steps of this process have them. Those of a process that lacks them could not begin."""
+    pq.write_table(pa.table({"x": [0.5], "y": [0.5], "city": ["a"]}), bench.rows)
+    given = copy.deepcopy(KINDS[kind])
+    (given["questions"]["histogram"] if kind == "questions" else given).update(BY_CITY)
+    prepare, prepared, seen = runs.prepare_run, list[Any](), list[bool]()
+
+    def prepare_run(*arguments: Any) -> Any:
+        prepared.append(prepare(*arguments))
+        return prepared[0]
+
+    def submit(*_: Any) -> bool:
+        source = prepared[0].source if kind == "groups" else prepared[0].sources["histogram"]
+        seen.append(b'["b"]' in pickle.dumps(source.groups.labels))
+        return False
+
+    monkeypatch.setattr(runs, "prepare_run", prepare_run)
+    monkeypatch.setattr(runs, "submit", submit)
+    job: Any = check_raw(bench.changed(given))
+    assert runs.run_job(job, beam_options=[f"--direct_running_mode={mode}"]) is None
+    assert seen == [mode == "multi_processing"]
