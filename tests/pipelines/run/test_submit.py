@@ -3,16 +3,21 @@
 import errno
 import os
 import traceback
+from types import SimpleNamespace
 
 import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.runner import PipelineState
 
 from core.errors import add_mark
+from pipelines.errors import JobError
 from pipelines.run.submit import RunError, submit
 from pipelines.storage.folder import StorageError
 from transforms.embedded_runner import EmbeddedRunner
+from transforms.open_source import InputError
 from transforms.plain_errors import RoundError, plain_errors
+from transforms.spill import Spill
 
 LEFT = "nothing was released"
 SECRET = "row 0.777123"
@@ -45,6 +50,8 @@ def test_trouble_of_the_system_has_the_systems_word_and_no_path(number):
         (f"numpy._core._exceptions._ArrayMemoryError: {SECRET}", "the worker ran out of memory"),
         ("org.apache.flink: Heartbeat of TaskManager with id 10.0.0.1:1 timed out.", "a worker was lost"),
         ("TaskManager with id 10.0.0.1:1 is no longer reachable.", "a worker was lost"),
+        ("Connection unexpectedly closed by remote task manager '10.0.0.1'.", "a worker was lost"),
+        ("RuntimeError: Worker subprocess exited with return code 1", "a worker was lost"),
         ("java.lang.IllegalStateException: Process died with exit code 137", "a worker was lost"),
         ("Root cause: The worker lost contact with the service.", "a worker was lost"),
     ],
@@ -130,3 +137,42 @@ def test_the_sentence_of_a_step_arrives_from_any_process(mode):
 
     with pytest.raises(RunError, match=r"^x cannot be written\.$"):
         submit(build, LEFT)
+
+
+STATES = [state for name, state in vars(PipelineState).items() if name.isupper()]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("state", [None, *STATES])
+def test_a_run_ends_as_its_pipeline_does(state, waits):
+    """What waits in files is freed where it ended as it should: otherwise steps may still read it."""
+    spills, begun = [], []
+    running = SimpleNamespace(wait_until_finish=lambda: state if waits else 1 / 0)
+    options = PipelineOptions([] if waits else ["--no_wait_until_finish"])
+
+    def build():
+        spills.append(Spill())
+        return SimpleNamespace(run=lambda: running, options=options)
+
+    done = waits and state in (None, PipelineState.DONE)
+    if done or not waits or state in ("UNKNOWN", "STARTING", "PENDING", "RUNNING"):
+        assert submit(build, LEFT, begun.append) == done
+    else:
+        with pytest.raises(RunError, match=rf"^The pipeline ended as {state}; {LEFT}\.$"):
+            submit(build, LEFT, begun.append)
+    assert begun == [running]
+    assert spills[0].writes == (not done)
+
+
+@pytest.mark.parametrize(("error", "while_it_runs"), [(InputError, RunError), (JobError, JobError)])
+def test_input_that_a_worker_finds_wrong_was_valid_before(error, while_it_runs):
+    """A later run may succeed, unlike one of a wrong job."""
+
+    def fail():
+        raise error("x is wrong.")
+
+    with pytest.raises(error, match=r"^x is wrong\.$"):
+        submit(fail, LEFT)
+    with pytest.raises(while_it_runs, match=r"^x is wrong\.$") as caught:
+        submit(lambda: SimpleNamespace(run=fail), LEFT)
+    assert type(caught.value) is while_it_runs
