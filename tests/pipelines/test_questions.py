@@ -536,6 +536,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {f"{SPOT}.task": "sample_and_aggregate"},
         f"{SPOT}.task is sample_and_aggregate, which",
     ),
+    "a wide axis of floats": (
+        {"questions.wide.columns": ["y"], "questions.wide.domain.upper": [2**60]},
+        "questions.wide.columns: y does not contain integers, and the bounds",
+    ),
     "no columns": ({f"{SPOT}.columns": ...}, f"{SPOT}.columns is missing"),
     "too few columns": (
         {f"{SPOT}.columns": ["x"]},

@@ -7,7 +7,8 @@ import pickle
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,16 @@ import pyarrow.parquet as pq
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from core.rounds import (
+    Looking,
+    Round,
+    RoundInParts,
+    RoundInSections,
+    examination_of,
+    looks_of,
+    parts_of,
+    sections_of,
+)
 from pipelines.console.events import Events
 from pipelines.job.job import check_job
 from pipelines.ledger.ledger import now
@@ -48,6 +59,50 @@ def test_an_announced_round_is_the_round(monkeypatch):
     assert heard == []
     assert step.release(3, 2, None) == 6
     assert heard == ["step"]
+
+
+@dataclass(frozen=True)
+class Everything(Step):
+    """A round that is of every kind."""
+
+    parts: int = 5
+    looks: int = 2
+    sections: int = 7
+    examination: str = "how workers examine it"
+    near: int = 0
+
+    def coarse(self, state):
+        return replace(self, near=1 + state)
+
+    def finer(self, aggregate, state):
+        return replace(self, near=self.near + aggregate * state)
+
+    def examine(self, section, state, noise, store):
+        return section, state, noise, store, self.near
+
+    def release_part(self, number, aggregate, state, noise):
+        return number, aggregate, state, noise
+
+
+def test_an_announced_round_is_of_the_kinds_of_the_round(monkeypatch) -> None:
+    """Also after its looks, which give copies of it: they are told of as well."""
+    kinds = (Round, RoundInParts, RoundInSections, Looking)
+    names = {name for kind in kinds for name in dir(kind) if not name.startswith("_")} | {"examination"}
+    assert names <= set(dir(Everything())) & set(dir(Announced(Everything(), "here")))
+    heard: list[str] = []
+    monkeypatch.setitem(progress._LISTENERS, "here", heard.append)
+    round_ = Everything()
+    step: Any = Announced(round_, "here")
+    for _ in range(2):
+        for name in ("name", "purpose", "floor"):
+            assert getattr(step, name) == getattr(round_, name)
+        for of in (looks_of, parts_of, sections_of, examination_of):
+            assert of(step) == of(round_)
+        assert step.examine(1, 2, 3, 4) == round_.examine(1, 2, 3, 4)
+        step, round_ = step.coarse(2).finer(3, 4), round_.coarse(2).finer(3, 4)
+        assert round_.near == 15
+    assert heard == []
+    assert step.release(3, 2, None) == 6 and heard == ["step"]
 
 
 def test_a_round_in_parts_is_announced_once(monkeypatch):
