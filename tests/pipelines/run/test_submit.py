@@ -1,14 +1,18 @@
 """What is said of a pipeline that fails: its plain cause, never the text of its error."""
 
 import errno
+import logging
 import os
+import sys
 import traceback
 from types import SimpleNamespace
 
 import apache_beam as beam
+import apache_beam.pipeline
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineState
+from apache_beam.utils import interactive_utils
 
 from core.errors import add_mark
 from pipelines.errors import JobError
@@ -31,7 +35,7 @@ def said(error: Exception) -> str:
 
     with pytest.raises(RunError) as caught:
         submit(build, LEFT)
-    assert SECRET not in str(caught.value)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))  # which a notebook shows
     return str(caught.value)
 
 
@@ -65,6 +69,32 @@ def test_other_errors_are_told_by_kind_and_place():
     made_up = ValueError(f"{SECRET} OSError: [Errno 28] MemoryError")
     assert said(made_up).startswith("The pipeline failed with ValueError at")
     assert said(OSError(SECRET)).startswith("The pipeline failed with OSError at")
+    unknown = RuntimeError(f"OSError: [Errno {2**80}] {SECRET}")
+    assert said(unknown).startswith("The pipeline failed with RuntimeError at")
+
+
+def test_the_place_of_an_error_is_the_last_one_in_a_file():
+    with pytest.raises(RunError, match=r"^The pipeline failed with ZeroDivisionError at test_submit.py:"):
+        submit(lambda: eval("1 / 0"), LEFT)
+
+
+@pytest.mark.parametrize("module", [interactive_utils, apache_beam.pipeline])
+def test_nothing_is_shown_of_a_run_and_no_notebook_is_seen(module, monkeypatch, capsys, caplog):
+    """Whatever Beam and its runners write, they may quote rows. Afterwards all is as before."""
+    monkeypatch.setattr(module, "is_in_ipython", lambda: True)
+    seen = []
+
+    def build():
+        logging.getLogger("apache_beam").error(SECRET)
+        print(SECRET, file=sys.stderr)
+        seen.append(module.is_in_ipython())
+        raise ValueError
+
+    with pytest.raises(RunError):
+        submit(build, LEFT)
+    print("after", file=sys.stderr)
+    assert (seen, module.is_in_ipython()) == ([False], True)
+    assert (capsys.readouterr(), caplog.text) == (("", "after\n"), "")
 
 
 @pytest.mark.parametrize(
