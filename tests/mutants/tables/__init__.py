@@ -31,6 +31,7 @@ from tests.mutants.tables import (
     questions,
     rounds_and_costs,
     rows,
+    runs_and_sandbox,
     samplers,
     shown,
     small_cases,
@@ -152,5 +153,9 @@ MUTANTS = (
     *rounds_and_costs.SANDBOXES,
     *rounds_and_costs.REFUSALS,
     *rounds_and_costs.SHOWN,
+    *runs_and_sandbox.DELIVERED,
+    *runs_and_sandbox.PREPARED,
+    *runs_and_sandbox.SUBMITTED,
+    *runs_and_sandbox.TOLD,
 )
 """Every wrong version."""
