@@ -165,6 +165,22 @@ PREPARED = (
         "",
         Selection((_QUESTIONS,), "bad_input and axis"),
     ),
+    Mutant(
+        12,
+        "pipelines/run/check_run.py",
+        "a run is charged that cannot write its report",
+        "if folder.read(REPORT) is not None and folder.read(RELEASE) is None:",
+        "if folder.read(REPORT) is not None and False:",
+        Selection(("tests/pipelines/run/test_dry_run.py",), "report_without"),
+    ),
+    Mutant(
+        12,
+        "pipelines/run/check_run.py",
+        "rows are read though the release cannot be written",
+        "    folder.prepare()\n",
+        "",
+        Selection(("tests/pipelines/run/test_dry_run.py",), "output_in_which"),
+    ),
 )
 
 SUBMITTED = (

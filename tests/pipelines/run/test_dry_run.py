@@ -151,6 +151,19 @@ def test_a_ledger_that_has_the_name_of_a_file_of_the_output(bench, name, spelled
     assert (code, "a run writes a file of this name to its output" in says) == (2, True)
 
 
+def test_an_output_in_which_no_file_can_be_written(bench):
+    (bench.folder / "file").touch()
+    code, says = refusal(bench, {"output": str(bench.folder / "file" / "out")})
+    assert (code, "no file can be created there" in says) == (2, True)
+
+
+def test_a_report_without_a_release_is_of_no_run(bench):
+    (bench.folder / "out").mkdir()
+    (bench.folder / "out" / REPORT).write_text("mine")
+    code, says = refusal(bench, {})
+    assert (code, "report.html exists, but there is no release beside it" in says) == (2, True)
+
+
 def test_a_report_replaces_nothing_but_a_report(bench):
     assert bench.run().exit_code == 0
     path = bench.folder / "out" / REPORT
