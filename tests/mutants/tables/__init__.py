@@ -157,5 +157,6 @@ MUTANTS = (
     *runs_and_sandbox.PREPARED,
     *runs_and_sandbox.SUBMITTED,
     *runs_and_sandbox.TOLD,
+    *runs_and_sandbox.FUNCTIONS,
 )
 """Every wrong version."""

@@ -312,4 +312,55 @@ TOLD = (
         "reduce(lambda a, b: a + b, told,",
         Selection((_TOLD,), "flink_tells"),
     ),
+    Mutant(
+        12,
+        _JOINT,
+        "the log does not say of which question a round is",
+        "events.of(question=name), len(strands))",
+        "events, len(strands))",
+        Selection((_TOLD,), "several_questions"),
+    ),
+    Mutant(
+        12,
+        _JOINT,
+        "a round of a question is told once for each of its groups",
+        "events.of(question=name), len(strands))",
+        "events.of(question=name))",
+        Selection((_TOLD,), "several_questions"),
+    ),
+    Mutant(
+        12,
+        _JOINT,
+        "the steps of several questions count one row group",
+        '        return [Step(name, row_groups, "row groups") for name in passes]',
+        '        return [Step(name, 1, "row groups") for name in passes]',
+        Selection((_TOLD,), "several_questions"),
+    ),
+    Mutant(
+        12,
+        _JOINT,
+        "the steps of several questions about units count row groups as parts",
+        'Step(name, len(bounding.places), "parts"',
+        'Step(name, row_groups, "parts"',
+        Selection((_TOLD,), "several_questions"),
+    ),
+)
+
+FUNCTIONS = (
+    Mutant(
+        12,
+        "transforms/run_function.py",
+        "a function that cannot be started leaves a folder",
+        "                ours.close()\n                remove(self._folder)\n",
+        "                ours.close()\n",
+        Selection(("tests/transforms/test_run_function.py",), "cannot_be_started"),
+    ),
+    Mutant(
+        12,
+        "transforms/function_process.py",
+        "long arguments of a function arrive in part",
+        "    while len(text) < length:\n        part = control.recv(length - len(text))",
+        "    while not text:\n        part = control.recv(length - len(text))",
+        Selection(("tests/transforms/test_run_function.py",), "longer_than"),
+    ),
 )

@@ -29,9 +29,10 @@ from core.rounds import (
 )
 from pipelines.console.events import Events
 from pipelines.console.progress import Progress
-from pipelines.job.job import check_job
+from pipelines.job.job import check_job, check_raw
 from pipelines.ledger.ledger import now
 from pipelines.run import progress
+from pipelines.run.joint_run import steps_of_questions
 from pipelines.run.prepared import steps_of
 from pipelines.run.progress import Announced, announced, watched
 from pipelines.run.run import prepare_run, run_job
@@ -177,6 +178,33 @@ def test_a_run_counts_every_piece_of_the_steps_that_are_expected(bench, task: st
     before = counted()
     run_job(job)
     assert dict(counted() - before) == expected
+
+
+@pytest.mark.parametrize("unit", [False, True])
+def test_several_questions_are_counted_together_and_told_by_name(bench, unit: bool) -> None:
+    """One of them is asked about each of two groups, and is told once for both."""
+    rows = {"x": np.random.default_rng(3).uniform(size=700), "city": ["a", "b"] * 350, "who": np.arange(700)}
+    pq.write_table(pa.table(rows), bench.rows, row_group_size=100)
+    line = {"columns": ["x"], "domain": {"lower": [0], "upper": [1], "step": 0.25}}
+    cities = {"group_by": {"columns": ["city"], "keys": ["a", "b"]}, "params": {"cells": [4]}}
+    bounds = {"contributions": {"groups": 1}} if unit else {}
+    questions = {
+        "middle": {**line, "task": "median", "params": {}},
+        "cells": {**line, "task": "histogram", **cities, **bounds},
+    }
+    given = dict.fromkeys(("task", "domain", "params", "input.columns", "input.checks"), ...)
+    given |= {"questions": questions, **({"input.unit": "who"} if unit else {})}
+    job: Any = check_raw(bench.changed(given))
+    prepared = prepare_run(job)
+    expected = {step.name: step.pieces for step in steps_of_questions(prepared)}
+    assert 7 in expected.values() and (len({*expected.values()}) > 1) == unit
+    before, log = counted(), io.StringIO()
+    run_job(job, events=Events(log, now))
+    assert dict(counted() - before) == expected
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    told = [(line["question"], line["round"]) for line in lines if line["event"] == "round_released"]
+    asked = zip(job.jobs, prepared.questions, strict=True)
+    assert sorted(told) == sorted((name, each.name) for name, its in asked for each in its[0].rounds)
 
 
 class Deaf:
