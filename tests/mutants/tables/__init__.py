@@ -157,6 +157,7 @@ MUTANTS = (
     *runs_and_sandbox.PREPARED,
     *runs_and_sandbox.SUBMITTED,
     *runs_and_sandbox.TOLD,
+    *runs_and_sandbox.STEPS,
     *runs_and_sandbox.FUNCTIONS,
 )
 """Every wrong version."""

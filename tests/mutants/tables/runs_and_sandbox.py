@@ -346,7 +346,32 @@ TOLD = (
     ),
 )
 
+STEPS = tuple(
+    Mutant(12, "pipelines/run/prepared.py", wrong, old, new, Selection((_TOLD,), "counts_every"))
+    for wrong, old, new in (
+        ("looks are not counted as passes", "(round_.name, 1 + looks_of(round_))", "(round_.name, 1)"),
+        (
+            "looks at records of units are not counted as passes",
+            'parts * times, "parts"',
+            'parts, "parts"',
+        ),
+        (
+            "the steps of groups have the names of their rounds",
+            "        passes = [(name, 1) for name in passes_of(prepared.strands[:1])]",
+            "        pass",
+        ),
+    )
+)
+
 FUNCTIONS = (
+    Mutant(
+        12,
+        "pipelines/run/prepared.py",
+        "a function gets columns of another type from each file",
+        "            source.mixed,\n",
+        "",
+        Selection(("tests/pipelines/run/test_prepared.py",)),
+    ),
     Mutant(
         12,
         "transforms/run_function.py",

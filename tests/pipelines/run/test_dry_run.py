@@ -272,8 +272,10 @@ def test_a_signal_that_is_lost_while_a_run_is_charged_ends_it_before_a_row_is_re
 
     with monkeypatch.context() as signalled:
         signalled.setattr(runs, "charge_delivery", charged)
-        signalled.setattr(runs, "submit", None)
+        submitted: list[object] = []
+        signalled.setattr(runs, "submit", lambda *given: submitted.append(given))
         signalled.setattr(terminated, "_asked", [])
         assert books.run().exit_code == 143
+    assert not submitted
     assert books.run().exit_code == 0
     assert len(read_ledger(books.job["privacy"]["ledger"]).charges) == 1
