@@ -358,6 +358,19 @@ def test_what_cannot_be_imported(place: str, why: str) -> None:
         FunctionRunner(Function(place, LINE))
 
 
+def test_a_block_takes_no_longer_than_its_limit_where_time_is_constant() -> None:
+    for seconds, patience in ((1.0, 60.0), (30.0, 300.0)):
+        assert Function("f:f", LINE, seconds=seconds).patience == patience
+        assert Function("f:f", LINE, seconds=seconds, constant_time=True).patience == seconds
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_an_answer_is_finite_on_every_axis(value: float) -> None:
+    function = Function("f:f", Grid((0.0, 0.0), (4.0, 4.0), 2.0**-4))
+    for answer in ((value, 0.5), (0.5, value)):
+        assert function.answer(np.array(answer).tobytes()) is None
+
+
 @pytest.mark.parametrize("isolation", [PROCESS, SANDBOX])
 def test_arguments_may_be_longer_than_a_command(isolation: str) -> None:
     text = "def f(rows, anchors):\n    return len(anchors) / 1e5\n"

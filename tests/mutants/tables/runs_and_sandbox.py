@@ -375,6 +375,22 @@ FUNCTIONS = (
     Mutant(
         12,
         "transforms/run_function.py",
+        "a function that waits takes longer than others where time is constant",
+        "return self.seconds if self.constant_time else max(",
+        "return max(",
+        Selection(("tests/transforms/test_run_function.py",), "longer_than_its"),
+    ),
+    Mutant(
+        12,
+        "transforms/run_function.py",
+        "an answer needs one finite axis",
+        "if np.isfinite(value).all() else None",
+        "if np.isfinite(value).any() else None",
+        Selection(("tests/transforms/test_run_function.py",), "finite_on_every"),
+    ),
+    Mutant(
+        12,
+        "transforms/run_function.py",
         "a function that cannot be started leaves a folder",
         "                ours.close()\n                remove(self._folder)\n",
         "                ours.close()\n",
