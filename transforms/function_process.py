@@ -17,7 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -62,7 +62,7 @@ class Limits:
 def main(
     control: socket.socket,
     place: str,
-    arguments: Mapping[str, Any],
+    arguments: int,
     length: int | None,
     folder: str,
     limits: Limits,
@@ -75,8 +75,8 @@ def main(
     Args:
         control: socket of the requests.
         place: the function, `module:name`, or `FILE:name`.
-        arguments: its keyword arguments.
-        length: bytes of the text of the file, which come first on the socket; None for a module.
+        arguments: bytes of its keyword arguments as JSON, which come first on the socket.
+        length: bytes of the text of the file, which come next; None for a module.
         folder: a private folder; it contains the home of the children, which is emptied for each child.
         limits: of each child.
     """
@@ -90,12 +90,13 @@ def main(
         # All blocks share these numbers, also where this process has replaced another one.
         np.random.seed(0)  # noqa: NPY002  (functions use this generator)
         try:
+            given = json.loads(_received(control, arguments))
             module, _, name = place.rpartition(":")
             own = import_module(module) if length is None else _run_text(module, _received(control, length))
             function = getattr(own, name)
             if not callable(function):
                 raise TypeError(f"{name} is not callable")
-            function = partial(function, **arguments)
+            function = partial(function, **given)
         except BaseException as error:
             problem = f"{type(error).__name__}: {error}" if limits.report_errors else type(error).__name__
             control.sendall(FAILED + problem.encode()[:_MOST_ERROR_BYTES])
@@ -129,12 +130,12 @@ def main(
 
 
 def _received(control: socket.socket, length: int) -> bytes:
-    """Return the first bytes of the socket."""
+    """Return the next bytes of the socket."""
     text = b""
     while len(text) < length:
         part = control.recv(length - len(text))
         if not part:
-            raise EOFError("the text of the function did not arrive")
+            raise EOFError("the function did not arrive")
         text += part
     return text
 
@@ -324,7 +325,7 @@ if __name__ == "__main__":
     main(
         socket.socket(fileno=int(_control)),
         _place,
-        json.loads(_arguments),
+        int(_arguments),
         None if _length == "module" else int(_length),
         _folder,
         Limits(

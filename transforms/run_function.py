@@ -173,30 +173,40 @@ class FunctionRunner:
         os.mkdir(home_in(self._folder))
         with theirs:
             limits = (self._folder, function.seconds, function.megabytes << 20, function.grid.dimension)
-            arguments = json.dumps(dict(function.arguments))
+            arguments = json.dumps(dict(function.arguments)).encode()  # the system takes 128 KB in a command
             text = b"" if function.text is None else function.text.encode()
             number, home = str(theirs.fileno()), home_in(self._folder)
             inside = function.isolation == SANDBOX
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-P", "-m"),
-                    *((f"{__package__}.sandbox", number, self._folder) if inside else (_PROGRAM,)),
-                    *(function.place, arguments, "module" if function.text is None else str(len(text))),
-                    *(str(value) for value in (number, *limits, "report" if self._report_errors else "hide")),
-                    function.isolation,
-                    *(_real(place) if inside else place for place in sys.path),
-                ],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=_environment(home),
-                start_new_session=True,
-            )
+            length = "module" if function.text is None else len(text)
+            errors = "report" if self._report_errors else "hide"
+            command = [
+                *(sys.executable, "-P", "-m"),
+                *((f"{__package__}.sandbox", number, self._folder) if inside else (_PROGRAM,)),
+                *map(str, (function.place, len(arguments), length, number, *limits, errors)),
+                function.isolation,
+                *(_real(place) if inside else place for place in sys.path),
+            ]
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env=_environment(home),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                ours.close()
+                remove(self._folder)
+                why = os.strerror(error.errno or 0)
+                raise FunctionError(
+                    f"params.function is {function.place}, but no process can be started for it ({why})."
+                ) from None
         self._control = ours
         ours.settimeout(_START)
         with suppress(OSError):  # the process ended, which the next line finds
-            ours.sendall(text)
+            ours.sendall(arguments + text)
         first = _receive(ours, 1)
         if first == DENIED:
             self.close()

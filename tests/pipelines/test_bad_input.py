@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from pipelines.errors import JobError
 from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
 from pipelines.storage.folder import StorageError
 from pipelines.storage.local_folder import LocalFolder
@@ -213,19 +214,20 @@ def test_output_of_another_job(bench):
     assert (bench.folder / "out" / "release.json").read_bytes() == before
 
 
-def test_a_report_that_cannot_be_written_leaves_the_release(bench, monkeypatch):
-    """The same run writes it later, without another draw."""
+@pytest.mark.parametrize("kind", [StorageError, JobError])
+def test_a_report_that_cannot_be_written_leaves_the_release(bench, monkeypatch, kind):
+    """The same run writes it later, without another draw. The system fails, or denies it to the account."""
     create = LocalFolder.create
 
     def full(folder, name, data):
         if name == "report.html":
-            raise StorageError("report.html cannot be written (No space left on device).")
+            raise kind("report.html cannot be written (No space left on device).")
         return create(folder, name, data)
 
     with monkeypatch.context() as disk:
         disk.setattr(LocalFolder, "create", full)
         failed = bench.run()
-    assert failed.exit_code == 1
+    assert failed.exit_code == kind.exit_code
     assert "No space left on device). The release itself is complete; the same run again" in failed.stderr
     before = (bench.folder / "out" / "release.json").read_bytes()
     assert bench.run().exit_code == 0 and (bench.folder / "out" / "report.html").exists()

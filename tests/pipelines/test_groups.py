@@ -129,6 +129,15 @@ def test_each_group_has_the_aggregates_of_its_rows_alone(
             assert min(got.left_out[0], got.moved[0]) > 0
 
 
+@pytest.mark.parametrize("whose", ["rows", "units"])
+def test_a_unit_has_an_identity_of_its_own_in_each_group(cities: Bench, whose: str) -> None:
+    """Groups sample with one key; see `test_a_unit_is_sampled_independently_in_its_groups`."""
+    prepared = prepare_run(job_of(cities, "histogram", UNITS if whose == "units" else {}))
+    _, records = read_groups(prepared, beam.Pipeline() | ReadBlocks(prepared.source))
+    (split,) = records.splits
+    assert split.salt == (prepared.salt if whose == "units" else None)
+
+
 def assert_as_alone(strand: Strand, ended: Any, group: int, blocks: list[Block]) -> Any:
     """Check that a group has the aggregates and the last state of its rows alone; return that state.
 

@@ -81,6 +81,21 @@ def test_two_machines_that_are_charged_at_the_same_time_draw_once(bench, job, mo
     assert entry.output_id == "0" * 32
 
 
+def test_a_run_takes_the_id_that_was_charged_to_its_workers(bench, job, monkeypatch):
+    """Between its charge and its release another folder comes to its place."""
+    out, submit = bench.folder / "out", runs.submit
+
+    def meanwhile(*arguments):
+        out.rename(bench.folder / "charged")
+        out.mkdir()
+        return submit(*arguments)
+
+    monkeypatch.setattr(runs, "submit", meanwhile)
+    with pytest.raises(runs.RunError, match="on the worker is not the folder of the machine that submitted"):
+        runs.run_job(job)
+    assert not [*out.iterdir()]
+
+
 WRITERS = [
     name
     for name, each in vars(delivery).items()

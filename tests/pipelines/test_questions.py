@@ -361,8 +361,9 @@ def test_the_ledger_is_charged_once_for_all_draws(
     planned = json.loads(bench.shoal("plan", "--json", write(bench, several)).stdout)
     assert planned["ledger"]["charged"] is True
     several |= {"run_id": "second", "output": str(bench.folder / "second")}
-    refused = bench.shoal("run", write(bench, several))
-    assert refused.exit_code == 3 and "Nothing was charged" in refused.stderr
+    for more in (["--dry-run"], []):
+        refused = bench.shoal("run", write(bench, several), *more)
+        assert refused.exit_code == 3 and "Nothing was charged" in refused.stderr
     assert not (bench.folder / "second" / "release.json").exists()
 
 
@@ -420,6 +421,10 @@ def test_a_stored_table_stays_and_other_noise_is_refused(bench: Bench, several: 
     first = write_answer(folder, draft, "cells", states[0])
     stored = (bench.folder / "out" / "cells.parquet").read_bytes()
     assert write_answer(folder, draft, "cells", states[1]) == first
+    for epsilon, code in ((1.0, 2), (2.0, 0)):
+        several["privacy"]["epsilon"] = epsilon
+        dry = bench.shoal("run", write(bench, several), "--dry-run")
+        assert dry.exit_code == code and ("is of another job" in dry.stderr) == (code == 2)
     assert run_job(job) is not None  # the next attempt keeps the table of the first
     assert bench.release()["answers"]["cells"] == json.loads(json.dumps(first))
     assert (bench.folder / "out" / "cells.parquet").read_bytes() == stored
@@ -530,6 +535,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a function": (
         {f"{SPOT}.task": "sample_and_aggregate"},
         f"{SPOT}.task is sample_and_aggregate, which",
+    ),
+    "a wide axis of floats": (
+        {"questions.wide.columns": ["y"], "questions.wide.domain.upper": [2**60]},
+        "questions.wide.columns: y does not contain integers, and the bounds",
     ),
     "no columns": ({f"{SPOT}.columns": ...}, f"{SPOT}.columns is missing"),
     "too few columns": (
@@ -661,6 +670,17 @@ def test_bad_input_is_one_sentence(bench: Bench, several: dict[str, Any], refuse
         part.pop(last, None) if value is ... else part.__setitem__(last, copy.deepcopy(value))
     said = refused(bench.shoal("run", write(bench, several)))
     assert expected in said
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_output_ledger_and_input_are_apart(
+    bench: Bench, several: dict[str, Any], refused: Any, table: bool
+) -> None:
+    place = str(bench.folder / ("out/cells.parquet" if table else "rows/ledger.json"))
+    several["privacy"]["ledger"] = place
+    said = refused(bench.shoal("run", write(bench, several)))
+    wrong = "a run writes a file of this name to its output" if table else "it lies in input.path"
+    assert f"privacy.ledger is {place}: {wrong}" in said
 
 
 @pytest.mark.slow

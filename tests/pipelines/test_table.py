@@ -129,9 +129,10 @@ def test_a_changed_input_does_not_join_parts_of_the_old_one(bench) -> None:
     """One person may be in a part of the old rows, and in another part of the new ones."""
     stored = stop_before_the_last_part(bench, IN_PARTS)
     age(bench.rows)
-    refused = bench.run(IN_PARTS)
-    assert refused.exit_code == 2
-    assert "is claimed by an earlier attempt at this run" in refused.stderr
+    for more in (["--dry-run"], []):
+        refused = bench.run(IN_PARTS, *more)
+        assert refused.exit_code == 2
+        assert "is claimed by an earlier attempt at this run" in refused.stderr
     assert parts_of(bench) == stored
     assert not (bench.folder / "out" / "release.json").exists()
 

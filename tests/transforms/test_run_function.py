@@ -1,9 +1,11 @@
 """Whatever a function does, its answer is a grid point or None, and nothing reaches the next subsample."""
 
+import errno
 import gc
 import os
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import time
@@ -18,7 +20,7 @@ import pytest
 
 from core.domain import Grid
 from tests.transforms.attacks import ATTACKS
-from transforms.function_messages import SANDBOX
+from transforms.function_messages import PROCESS, SANDBOX
 from transforms.function_process import _use_huge_pages, remove
 from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.split_units import stream
@@ -370,6 +372,41 @@ def test_errors_are_told_only_where_rows_are_no_ones(make: Make) -> None:
 def test_what_cannot_be_imported(place: str, why: str) -> None:
     with pytest.raises(FunctionError, match=why):
         FunctionRunner(Function(place, LINE))
+
+
+def test_a_block_takes_no_longer_than_its_limit_where_time_is_constant() -> None:
+    for seconds, patience in ((1.0, 60.0), (30.0, 300.0)):
+        assert Function("f:f", LINE, seconds=seconds).patience == patience
+        assert Function("f:f", LINE, seconds=seconds, constant_time=True).patience == seconds
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_an_answer_is_finite_on_every_axis(value: float) -> None:
+    function = Function("f:f", Grid((0.0, 0.0), (4.0, 4.0), 2.0**-4))
+    for answer in ((value, 0.5), (0.5, value)):
+        assert function.answer(np.array(answer).tobytes()) is None
+
+
+@pytest.mark.parametrize("isolation", [PROCESS, SANDBOX])
+def test_arguments_may_be_longer_than_a_command(isolation: str) -> None:
+    text = "def f(rows, anchors):\n    return len(anchors) / 1e5\n"
+    arguments = {"anchors": "x" * 300_000}
+    function = Function("f.py:f", LINE, arguments, text=text, isolation=isolation)
+    with FunctionRunner(function) as runner:
+        assert runner.function.answer(runner.ask(HARMLESS)) == LINE.quantize(np.array([[3.0]]))[0]
+
+
+def test_a_process_that_cannot_be_started_is_told_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.EAGAIN, "full")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(subprocess, "Popen", full)
+    with pytest.raises(FunctionError, match=r"^params.function is math:fsum, but no process can be started"):
+        FunctionRunner(Function("math:fsum", LINE))
+    assert not [*tmp_path.iterdir()]
 
 
 def test_the_name_of_an_error_of_the_import_says_nothing_else(make: Make) -> None:

@@ -31,6 +31,7 @@ from tests.mutants.tables import (
     questions,
     rounds_and_costs,
     rows,
+    runs_and_sandbox,
     samplers,
     shown,
     small_cases,
@@ -153,5 +154,11 @@ MUTANTS = (
     *rounds_and_costs.SANDBOXES,
     *rounds_and_costs.REFUSALS,
     *rounds_and_costs.SHOWN,
+    *runs_and_sandbox.DELIVERED,
+    *runs_and_sandbox.PREPARED,
+    *runs_and_sandbox.SUBMITTED,
+    *runs_and_sandbox.TOLD,
+    *runs_and_sandbox.STEPS,
+    *runs_and_sandbox.FUNCTIONS,
 )
 """Every wrong version."""

@@ -151,6 +151,19 @@ def test_a_ledger_that_has_the_name_of_a_file_of_the_output(bench, name, spelled
     assert (code, "a run writes a file of this name to its output" in says) == (2, True)
 
 
+def test_an_output_in_which_no_file_can_be_written(bench):
+    (bench.folder / "file").touch()
+    code, says = refusal(bench, {"output": str(bench.folder / "file" / "out")})
+    assert (code, "no file can be created there" in says) == (2, True)
+
+
+def test_a_report_without_a_release_is_of_no_run(bench):
+    (bench.folder / "out").mkdir()
+    (bench.folder / "out" / REPORT).write_text("mine")
+    code, says = refusal(bench, {})
+    assert (code, "report.html exists, but there is no release beside it" in says) == (2, True)
+
+
 def test_a_report_replaces_nothing_but_a_report(bench):
     assert bench.run().exit_code == 0
     path = bench.folder / "out" / REPORT
@@ -247,3 +260,22 @@ def test_a_signal_whose_exception_is_lost_ends_a_run_before_its_charge(books, mo
     again = "Run the same command again; a run is finished with the same run id."
     assert ended.stderr == f"shoal: Terminated. {again}\n"
     assert read_ledger(books.job["privacy"]["ledger"]) == before
+
+
+def test_a_signal_that_is_lost_while_a_run_is_charged_ends_it_before_a_row_is_read(books, monkeypatch):
+    charge = runs.charge_delivery
+
+    def charged(*args: object) -> object:
+        with suppress(Terminated):
+            terminated._terminate()
+        return charge(*args)
+
+    with monkeypatch.context() as signalled:
+        signalled.setattr(runs, "charge_delivery", charged)
+        submitted: list[object] = []
+        signalled.setattr(runs, "submit", lambda *given: submitted.append(given))
+        signalled.setattr(terminated, "_asked", [])
+        assert books.run().exit_code == 143
+    assert not submitted
+    assert books.run().exit_code == 0
+    assert len(read_ledger(books.job["privacy"]["ledger"]).charges) == 1
