@@ -404,4 +404,28 @@ FUNCTIONS = (
         "    while not text:\n        part = control.recv(length - len(text))",
         Selection(("tests/transforms/test_run_function.py",), "longer_than"),
     ),
+    Mutant(
+        12,
+        "pipelines/run/joint_run.py",
+        "names of units of several questions are numbers",
+        "its = (question.unit, question.order, question.count, question.group_keys)",
+        "its = (None, question.order, question.count, question.group_keys)",
+        Selection(("tests/pipelines/run/test_questions_on_text.py",)),
+    ),
+    Mutant(
+        12,
+        "pipelines/run/joint_run.py",
+        "several questions have counts of no type",
+        "its = (question.unit, question.order, question.count, question.group_keys)",
+        "its = (question.unit, question.order, None, question.group_keys)",
+        Selection(("tests/pipelines/run/test_questions_on_text.py",)),
+    ),
+    Mutant(
+        12,
+        "pipelines/run/joint_run.py",
+        "several questions have keys of no type",
+        "its = (question.unit, question.order, question.count, question.group_keys)",
+        "its = (question.unit, question.order, question.count, None)",
+        Selection(("tests/pipelines/run/test_questions_on_text.py",)),
+    ),
 )
