@@ -195,7 +195,7 @@ def _without_longer(table: pa.Table) -> tuple[pa.Table, int]:
         own = max((int(text_sizes(chunk).max(initial=0)) for chunk in chunks), default=0)
         if own > LONGEST:
             column = pa.chunked_array(map(without_longer, chunks), field.type)
-            table = table.set_column(number, field.name, column)
+            table = table.set_column(number, field.name, _plain_dictionary(column))
         longest = max(longest, min(own, LONGEST))
     return table, longest
 

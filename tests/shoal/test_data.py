@@ -20,6 +20,7 @@ from transforms import cut_batches
 
 INTERVALS = pa.array([None, None], pa.month_day_nano_interval())
 """Of a type that Parquet does not have."""
+CATEGORIES = pa.dictionary(pa.int8(), pa.string())
 
 
 def stored(data: Any, folder: Path, **job: Any) -> pa.Table:
@@ -203,7 +204,7 @@ def test_a_dictionary_may_hold_a_null(tmp_path: Path, values: list[str | None]) 
     assert table.column("bytes").to_pylist() == [each and each.encode() for each in values]
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_binary(), pa.string_view()], ids=str)
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_binary(), pa.string_view(), CATEGORIES], ids=str)
 def test_long_texts_are_stored_in_small_pages_or_as_nulls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: pa.DataType
 ) -> None:

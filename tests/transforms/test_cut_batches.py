@@ -84,6 +84,16 @@ def test_short_texts_and_no_rows_are_as_they_were() -> None:
     assert part["t"].type == pa.large_string() and len(part) == 0
 
 
+@pytest.mark.parametrize("texts", [["a", "b"], TEXTS])
+def test_what_a_schema_says_of_columns_stays(texts: list[Any]) -> None:
+    kinds = (pa.string(), None in texts, {"id": "1"}), (pa.binary(), True, {"id": "2"})
+    fields = [pa.field("t", *each) for each in kinds]
+    schema = pa.schema(fields, {"of": "all"})
+    batch = pa.RecordBatch.from_arrays([given(field.type, None, texts) for field in fields], schema=schema)
+    for part in cut_batch(batch, every=True):
+        assert part.schema.equals(schema, check_metadata=True)
+
+
 def test_texts_of_a_joined_table_and_of_the_job_count(tmp_path: Path) -> None:
     """They are decoded beside other columns, once for each row that has them."""
     rows = write(tmp_path / "rows.parquet", k=[1, 2, 3, 1], t=["a", "b", "c", "d"])
