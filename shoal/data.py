@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pipelines.errors import JobError, quoted
 from transforms.cut_batches import LONGEST, may_be_text, text_sizes, without_longer
 from transforms.file_format import ending_of
+from transforms.joined_batches import joined_batches
 
 Data = Any
 """A table of pandas, polars or pyarrow, a path as in `input.path`, or a list of local files."""
@@ -26,7 +27,11 @@ while one is handled, because its traceback would show both."""
 
 _TEXT = pa.large_string()
 _SECONDS = ("timestamp[s", "time32[s]")
-_OF_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+_WIDE = {
+    **dict.fromkeys((pa.string(), pa.string_view()), pa.large_string()),
+    **dict.fromkeys((pa.binary(), pa.binary_view()), pa.large_binary()),
+}
+"""Types of the texts of dictionaries, and those that have offsets of 64 bits and are no views."""
 
 _PAGE, _AT_ONCE = 1 << 26, 1 << 10
 """Bytes of texts, and rows, that Arrow puts into a page without a look at its size, which has 31 bits."""
@@ -168,8 +173,8 @@ def _plain_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = column.type
     if not pa.types.is_dictionary(kind):
         return column
-    if kind.value_type in _OF_VIEWS:
-        kind = pa.dictionary(kind.index_type, _OF_VIEWS[kind.value_type], kind.ordered)
+    if kind.value_type in _WIDE:
+        kind = pa.dictionary(kind.index_type, _WIDE[kind.value_type], kind.ordered)
     return pa.chunked_array([_without_null(chunk) for chunk in column.cast(kind).chunks], kind)
 
 
@@ -185,6 +190,24 @@ def _without_null(column: pa.DictionaryArray) -> pa.DictionaryArray:
     )
 
 
+def _of_few(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of texts with one dictionary in each row group, which has no value twice.
+
+    Arrow makes plain texts of the rows of others, which may take any memory, and end the process if their
+    offsets have 32 bits.
+    """
+    kind, parts = column.type, []
+    for start in range(0, len(column), _ROW_GROUP):
+        chunks = column.slice(start, _ROW_GROUP).chunks
+        batches = [pa.RecordBatch.from_arrays([chunk], names=[""]) for chunk in chunks]
+        whole = joined_batches(batches).column(0)
+        used = whole.indices.dictionary_encode()
+        values = whole.dictionary.take(used.dictionary).dictionary_encode()
+        indices = values.indices.take(used.indices)
+        parts.append(pa.DictionaryArray.from_arrays(indices, values.dictionary, ordered=kind.ordered))
+    return pa.chunked_array(parts, pa.dictionary(pa.int32(), kind.value_type, kind.ordered))
+
+
 def _without_longer(table: pa.Table) -> tuple[pa.Table, int]:
     """Return a table with nulls in place of texts that no reader gives, and the bytes of its longest text."""
     longest = 0
@@ -195,7 +218,9 @@ def _without_longer(table: pa.Table) -> tuple[pa.Table, int]:
         own = max((int(text_sizes(chunk).max(initial=0)) for chunk in chunks), default=0)
         if own > LONGEST:
             column = pa.chunked_array(map(without_longer, chunks), field.type)
-            table = table.set_column(number, field.name, column)
+            table = table.set_column(number, field.name, _plain_dictionary(column))
+        if pa.types.is_dictionary(field.type) and own > _PAGE // _ROW_GROUP:
+            table = table.set_column(number, field.name, _of_few(table.column(number)))
         longest = max(longest, min(own, LONGEST))
     return table, longest
 

@@ -53,9 +53,11 @@ def cut_batch(batch: pa.RecordBatch, beside: int = 0, every: bool = False) -> It
 
 
 def _with_columns(batch: pa.RecordBatch, columns: dict[int, pa.Array]) -> pa.RecordBatch:
+    """Return a batch with other columns. What its schema says of them beside their types stays."""
     for place, column in columns.items():
-        if column is not batch.column(place):
-            batch = batch.set_column(place, batch.schema.names[place], column)
+        field = batch.schema.field(place)
+        field = field.with_type(column.type).with_nullable(field.nullable or column.null_count > 0)
+        batch = batch.set_column(place, field, column)
     return batch
 
 
@@ -65,7 +67,7 @@ def may_be_text(kind: pa.DataType) -> bool:
         return may_be_text(kind.storage_type)
     if pa.types.is_dictionary(kind):
         return may_be_text(kind.value_type)
-    plain = pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind in _VIEWS
+    plain = pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_view(kind)
     return bool(
         plain
         or pa.types.is_binary(kind)
@@ -74,12 +76,16 @@ def may_be_text(kind: pa.DataType) -> bool:
     )
 
 
+def _is_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
+
+
 def _most_bytes(column: pa.Array) -> int:
     """Return a number of bytes that plain texts of a column do not exceed, without a look at its rows."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if not pa.types.is_dictionary(column.type):
-        return int(text_sizes(column).sum()) if column.type in _VIEWS else column.nbytes
+        return int(text_sizes(column).sum()) if _is_view(column.type) else column.nbytes
     whole = _most_bytes(column.dictionary)
     if whole * len(column) <= LONGEST:
         return whole * len(column)
@@ -88,7 +94,7 @@ def _most_bytes(column: pa.Array) -> int:
 
 def _longest(values: pa.Array) -> int:
     """Return the bytes of the longest text of a dictionary, which may have many more values than rows."""
-    if isinstance(values, pa.ExtensionArray) or values.type in _VIEWS:
+    if isinstance(values, pa.ExtensionArray) or _is_view(values.type):
         return int(text_sizes(values).max(initial=0))
     return pc.max(pc.binary_length(values)).as_py() or 0
 
@@ -100,7 +106,7 @@ def text_sizes(column: pa.Array) -> Ints:
     if pa.types.is_dictionary(column.type):
         places = _places(column)
         return np.append(text_sizes(column.dictionary), 0)[places]
-    if column.type in _VIEWS:
+    if _is_view(column.type):
         held = column.is_valid().to_numpy(zero_copy_only=False)
         return np.where(held, _views(column)[:, 0], 0).astype(np.int64)
     sizes = pc.fill_null(pc.binary_length(column), 0)
@@ -141,7 +147,7 @@ def without_longer(column: pa.Array) -> pa.Array:
         indices = pc.if_else(held, column.indices, pa.scalar(None, kind.index_type))
         return pa.DictionaryArray.from_arrays(indices, values, ordered=kind.ordered)
     long = text_sizes(column) > LONGEST
-    if kind not in _VIEWS:
+    if not _is_view(kind):
         return column.take(pa.array(np.arange(len(column)), mask=long))  # which frees the bytes of long texts
     held = column.is_valid().to_numpy(zero_copy_only=False) & ~long
     words, bits = np.where(held[:, None], _views(column), 0), np.packbits(held, bitorder="little")
@@ -167,7 +173,7 @@ def _used(column: pa.Array) -> pa.Array:
 
 def _taken(values: pa.Array, some: Ints) -> pa.Array:
     """Return some texts, of which Arrow takes no views."""
-    if values.type not in _VIEWS:
+    if not _is_view(values.type):
         return values.take(pa.array(some))
     held = values.is_valid().to_numpy(zero_copy_only=False)[some]
     buffers = [pa.py_buffer(np.packbits(held, bitorder="little")), pa.py_buffer(_views(values)[some].copy())]
@@ -180,9 +186,9 @@ def without_views(column: pa.Array) -> pa.Array:
     Raises:
         pa.ArrowException: the file is damaged.
     """
-    if pa.types.is_dictionary(column.type) and column.type.value_type in _VIEWS:
+    if pa.types.is_dictionary(column.type) and _is_view(column.type.value_type):
         return pa.DictionaryArray.from_arrays(column.indices, without_views(column.dictionary))
-    if column.type not in _VIEWS:
+    if not _is_view(column.type):
         return column
     stored = column.view(pa.binary_view())
     stored.validate(full=True)

@@ -20,6 +20,7 @@ from transforms import cut_batches
 
 INTERVALS = pa.array([None, None], pa.month_day_nano_interval())
 """Of a type that Parquet does not have."""
+CATEGORIES = pa.dictionary(pa.int8(), pa.string())
 
 
 def stored(data: Any, folder: Path, **job: Any) -> pa.Table:
@@ -203,7 +204,7 @@ def test_a_dictionary_may_hold_a_null(tmp_path: Path, values: list[str | None]) 
     assert table.column("bytes").to_pylist() == [each and each.encode() for each in values]
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_binary(), pa.string_view()], ids=str)
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_binary(), pa.string_view(), CATEGORIES], ids=str)
 def test_long_texts_are_stored_in_small_pages_or_as_nulls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: pa.DataType
 ) -> None:
@@ -223,6 +224,34 @@ def test_long_texts_are_stored_in_small_pages_or_as_nulls(
     table = stored(pa.table({"a": column, "x": [1, 2, 3, 4]}), tmp_path, columns=["x", "a"])
     assert table.column("a").cast(pa.large_string()).to_pylist() == ["a" * 20, None, None, "c"]
     assert asked[-1] == 95 // 20
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary_view()], ids=str)
+def test_long_texts_of_dictionaries_are_there_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: pa.DataType
+) -> None:
+    """Arrow writes one dictionary for each row group. Plain texts of another one may end the process."""
+    monkeypatch.setattr(shoal.data, "_PAGE", 40)
+    monkeypatch.setattr(shoal.data, "_ROW_GROUP", 4)
+    written, seen = pq.write_table, list[pa.Table]()
+
+    def write(table: pa.Table, *where: Any, **more: Any) -> None:
+        seen.append(table)
+        written(table, *where, **more)
+
+    monkeypatch.setattr(pq, "write_table", write)
+    values = pa.array([b"a" * 11, b"b", b"a" * 11, b"d"], pa.binary()).cast(pa.large_binary())
+    if kind == pa.string():
+        values = values.cast(pa.large_string())
+    values = pa.array(values.to_pylist(), kind)
+    given = [[0, None, 3], [2, 1, 0], [], [None] * 4, [1]]
+    chunks = [pa.DictionaryArray.from_arrays(pa.array(each, pa.int8()), values.slice(0)) for each in given]
+    other = pa.DictionaryArray.from_arrays(pa.array([1], pa.int8()), values.slice(2))
+    column = pa.chunked_array([*chunks, other])
+    table = stored(pa.table({"a": column, "x": range(len(column))}), tmp_path, columns=["x", "a"])
+    expected = [b"a" * 11, None, b"d", b"a" * 11, b"b", b"a" * 11, *[None] * 4, b"b", b"d"]
+    assert table.column("a").cast(pa.large_binary()).to_pylist() == expected
+    assert [(len(each), len(each.dictionary)) for each in seen[-1].column("a").chunks] == [(4, 2)] * 3
 
 
 SECONDS = pa.array([2**62, 0], pa.int64()).view(pa.timestamp("s"))

@@ -68,6 +68,24 @@ def test_texts_stay_but_long_ones_and_take_few_bytes(kind: Any, index: Any, star
         assert not any("view" in str(each) for each in (own.type, getattr(own.type, "value_type", "")))
 
 
+class Marked(pa.ExtensionType):
+    """A type as programs make them, which has no hash."""
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary(), pa.int64()], ids=str)
+def test_texts_may_have_a_type_of_a_program(kind: pa.DataType) -> None:
+    stored = pa.array([1, 2]) if kind == pa.int64() else given(kind, None)
+    column = pa.ExtensionArray.from_storage(Marked(kind, "marked"), stored)
+    parts = list(cut_batch(pa.RecordBatch.from_arrays([column], names=["t"])))
+    assert all(part["t"].type == column.type for part in parts)
+    if kind != pa.int64():
+        found = [text for part in parts for text in listed(part["t"].storage)]
+        assert found == [None if text is None or len(text.encode()) > 30 else text.encode() for text in TEXTS]
+
+
 def test_texts_of_any_length_stay_where_they_are_written_again() -> None:
     for kind in KINDS:
         batch = pa.RecordBatch.from_arrays([given(kind, None)], names=["t"])
@@ -82,6 +100,16 @@ def test_short_texts_and_no_rows_are_as_they_were() -> None:
     empty = pa.RecordBatch.from_arrays([given(pa.string_view(), None).slice(0, 0)], names=["t"])
     (part,) = cut_batch(empty, beside=50)
     assert part["t"].type == pa.large_string() and len(part) == 0
+
+
+@pytest.mark.parametrize("texts", [["a", "b"], TEXTS])
+def test_what_a_schema_says_of_columns_stays(texts: list[Any]) -> None:
+    kinds = (pa.string(), None in texts, {"id": "1"}), (pa.binary(), True, {"id": "2"})
+    fields = [pa.field("t", *each) for each in kinds]
+    schema = pa.schema(fields, {"of": "all"})
+    batch = pa.RecordBatch.from_arrays([given(field.type, None, texts) for field in fields], schema=schema)
+    for part in cut_batch(batch, every=True):
+        assert part.schema.equals(schema, check_metadata=True)
 
 
 def test_texts_of_a_joined_table_and_of_the_job_count(tmp_path: Path) -> None:

@@ -69,6 +69,18 @@ def test_every_row_is_on_its_side_once_with_all_columns(tmp_path: Path) -> None:
     assert str(outside.to_pylist()) == str(before.filter(~held).to_pylist())
 
 
+def test_ids_of_columns_and_what_must_be_there_stay(tmp_path: Path) -> None:
+    """Tables such as those of Iceberg know columns by their ids."""
+    fields = [("x", pa.float64(), False), ("t", pa.string(), False), ("u", pa.string(), True)]
+    schema = pa.schema(
+        [pa.field(*each, {"PARQUET:field_id": str(number)}) for number, each in enumerate(fields, start=1)]
+    )
+    pq.write_table(pa.table([[1.0, 50.0], ["a", "b"], [None, "c"]], schema=schema), tmp_path / "rows.parquet")
+    screen(tmp_path / "rows.parquet", tmp_path / "out", ("x",), LINE)
+    for path in (tmp_path / "out").rglob("*.parquet"):
+        assert pq.read_schema(path).equals(schema, check_metadata=True)
+
+
 def test_names_follow_from_file_and_row_group_alone(tmp_path: Path) -> None:
     path = write_points(tmp_path / "rows", [300, 0], 3)
     screen(path, tmp_path / "out")

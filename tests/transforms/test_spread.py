@@ -11,8 +11,9 @@ from transforms.embedded_runner import EmbeddedRunner
 from transforms.spread import Keyed, Spread
 
 
+@pytest.mark.parametrize("checks", [[], ["--runtime_type_check"], ["--performance_runtime_type_check"]])
 @pytest.mark.parametrize("pairs", [[], [(3, "a")], [(0, "a"), (0, "a"), (1, None), (2, [b"b"])]])
-def test_elements_stay_as_they_are(tmp_path: Path, pairs: list[Keyed]) -> None:
+def test_elements_stay_as_they_are(tmp_path: Path, pairs: list[Keyed], checks: list[str]) -> None:
     read = tmp_path / "read"
     read.touch()
 
@@ -20,7 +21,7 @@ def test_elements_stay_as_they_are(tmp_path: Path, pairs: list[Keyed]) -> None:
         with read.open("a") as file:
             file.write(f"{pair}\n")
 
-    with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([])) as pipeline:
+    with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions(checks)) as pipeline:
         made = pipeline | beam.Create([pairs]) | beam.FlatMap(list).with_output_types(Keyed)
         _ = made | Spread() | "Append" >> beam.Map(append)
     assert sorted(read.read_text().splitlines()) == sorted(map(str, pairs))
