@@ -17,7 +17,7 @@ Power = Literal[1, 2]
 _BATCH = 1 << 16  # proposals at once, which fit into a processor's cache
 _GUARD = 48  # bits beyond those of the uniform number that bounds are first computed to
 _MORE_BITS = 64  # bits that are drawn at once where the bits so far do not decide
-_FINEST = 7  # binary logarithm of the fewest steps in a scale, where there are more than that
+_FINEST = 7  # a scale has 2^7 to 2^8 steps of a table, or as many as it has integers if these are fewer
 _OPEN = -(1 << 62)  # far beyond the steps of any table
 
 

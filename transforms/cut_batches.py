@@ -67,9 +67,10 @@ def may_be_text(kind: pa.DataType) -> bool:
         return may_be_text(kind.storage_type)
     if pa.types.is_dictionary(kind):
         return may_be_text(kind.value_type)
-    plain = pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_view(kind)
     return bool(
-        plain
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or _is_view(kind)
         or pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)
         or pa.types.is_fixed_size_binary(kind)
@@ -89,11 +90,11 @@ def _most_bytes(column: pa.Array) -> int:
     whole = _most_bytes(column.dictionary)
     if whole * len(column) <= LONGEST:
         return whole * len(column)
-    return max(whole, len(column) * _longest(column.dictionary))
+    return max(whole, len(column) * most_bytes_of_one(column.dictionary))
 
 
-def _longest(values: pa.Array) -> int:
-    """Return the bytes of the longest text of a dictionary, which may have many more values than rows."""
+def most_bytes_of_one(values: pa.Array) -> int:
+    """Return the bytes of the longest of some texts, which may be the many values of a dictionary."""
     if isinstance(values, pa.ExtensionArray) or _is_view(values.type):
         return int(text_sizes(values).max(initial=0))
     return pc.max(pc.binary_length(values)).as_py() or 0

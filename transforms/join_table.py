@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from transforms.cut_batches import most_bytes_of_one
 from transforms.expression_values import DATE, READ, TEXT, WHOLE, column_values
 from transforms.joined_batches import decoded_column
 from transforms.list_files import File, InputError, cause_of, filesystem, short, version_of
@@ -46,7 +47,7 @@ class Join:
     def longest(self, names: Collection[str]) -> int:
         """Return the bytes of the longest texts of some columns together; of other columns than its own 0."""
         texts = [column for name, column in _table(self)[1].items() if name in names and column.type == TEXT]
-        return sum(pc.max(pc.binary_length(column)).as_py() or 0 for column in texts)
+        return sum(map(most_bytes_of_one, texts))
 
     def look_up(self, keys: pa.Array) -> "LookedUp":
         """Find keys of `column_values`, shape (n,).

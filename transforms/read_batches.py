@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from transforms.cut_batches import cut_batch
+from transforms.cut_batches import cut_batch, most_bytes_of_one
 from transforms.list_files import File, Held, InputError, filesystem, short, version_of
 from transforms.open_source import check_columns
 from transforms.parse_texts import parse_text
@@ -280,8 +280,7 @@ def _look_at_texts(
         return False, row, chunk.total_compressed_size
     if chunk.total_uncompressed_size - _written(first.dictionary) <= _INDEX * group.num_rows:
         return True, _INDEX, chunk.total_compressed_size
-    longest = pc.max(pc.binary_length(first.dictionary)).as_py() or 0
-    return False, max(row, longest), chunk.total_compressed_size
+    return False, max(row, most_bytes_of_one(first.dictionary)), chunk.total_compressed_size
 
 
 def _dictionaries(opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int) -> list[str]:

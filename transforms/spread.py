@@ -30,7 +30,7 @@ class PieceCoder(beam.coders.Coder):
         return pickle.loads(encoded)
 
     def estimate_size(self, value: Any) -> int:
-        """Return the least size that Beam knows; it shows sizes, and does nothing by them."""
+        """Return 1. Beam shows the sizes of elements to those who watch a run, and needs them for nothing."""
         return 1
 
     def is_deterministic(self) -> bool:
