@@ -11,6 +11,7 @@ from pipelines.job.job import Job
 from pipelines.job.prepared import notes_of
 from pipelines.quantities import Metres
 from pipelines.tasks import TASKS
+from transforms.function_messages import SHARING
 
 _CLOSE = 1e-6  # of a step: float64 rounds bounds
 _LARGE_DELTA = 1e-3  # some data have a thousand rows
@@ -100,6 +101,11 @@ def _last_points(job: Job) -> list[str]:
 
 def _apart(job: Job) -> str:
     """Return how the function is kept apart from all but the rows of its block."""
+    if job.task_params.function in SHARING and not job.task_params.constant_time:
+        return (
+            "params.function is a part of Shoal and keeps nothing of a block, so one process answers many "
+            f"blocks, with isolation: {job.task_params.isolation}."
+        )
     inside = {
         "process": "It has the rights of the worker, so it must not be hostile (params.isolation).",
         "sandbox": "It has no network, no files but those of the system and of Python's packages, and no "

@@ -2,7 +2,8 @@
 
 `transforms.run_function` starts it, on Linux alone. It imports only the standard library, numpy, Arrow and
 the module of the function. Each request comes with a socket, over which the rows go directly from the
-requesting process to the child. So the memory of a child never contains anything of an earlier subsample.
+requesting process to the child. So the memory of a child never contains anything of an earlier subsample,
+unless that process asks for a child that is shared.
 """
 
 import contextlib
@@ -27,7 +28,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from transforms.function_messages import END, FAILED, READY, RUN, SANDBOX
+from transforms.function_messages import END, FAILED, LENGTH, READY, RUN, SANDBOX, SHARE, received
 from transforms.sandbox import own_folder
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
@@ -90,9 +91,9 @@ def main(
         # All blocks share these numbers, also where this process has replaced another one.
         np.random.seed(0)  # noqa: NPY002  (functions use this generator)
         try:
-            given = json.loads(_received(control, arguments))
+            given = json.loads(received(control, arguments))
             module, _, name = place.rpartition(":")
-            own = import_module(module) if length is None else _run_text(module, _received(control, length))
+            own = import_module(module) if length is None else _run_text(module, received(control, length))
             function = getattr(own, name)
             if not callable(function):
                 raise TypeError(f"{name} is not callable")
@@ -113,11 +114,11 @@ def main(
         control.sendall(READY)
         while True:
             order, handed, _, _ = socket.recv_fds(control, 1, 1)
-            if order != RUN:  # the requesting process ended
+            if order not in (RUN, SHARE):  # the requesting process ended
                 return
             child = os.fork()
             if child == 0:
-                _run_child(function, handed[0], folder, shared, limits)
+                _run_child(function, handed[0], folder, shared, limits, order == SHARE)
             os.close(handed[0])
             if control.recv(1) != END:
                 os.kill(child, signal.SIGKILL)
@@ -129,22 +130,11 @@ def main(
             control.sendall(END)
 
 
-def _received(control: socket.socket, length: int) -> bytes:
-    """Return the next bytes of the socket."""
-    text = b""
-    while len(text) < length:
-        part = control.recv(length - len(text))
-        if not part:
-            raise EOFError("the function did not arrive")
-        text += part
-    return text
-
-
-def _run_text(file: str, text: bytes) -> ModuleType:
+def _run_text(file: str, text: bytearray) -> ModuleType:
     """Return the module that the text of a file makes. It is no file here, and imports no file beside it."""
     module = ModuleType(_JOB_MODULE)
     sys.modules[_JOB_MODULE] = module
-    exec(compile(text, file, "exec", dont_inherit=True), module.__dict__)
+    exec(compile(bytes(text), file, "exec", dont_inherit=True), module.__dict__)
     return module
 
 
@@ -154,8 +144,9 @@ def _run_child(
     folder: str,
     shared: Sequence[tuple[int, int]],
     limits: Limits,
+    many: bool,
 ) -> None:
-    """Send the answer and exit, whatever happens."""
+    """Send the answer of a subsample, or one after the other those of many; exit whatever happens."""
     try:
         os.setsid()
         _libc.prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
@@ -169,40 +160,45 @@ def _run_child(
             os.dup2(nothing, standard)
         os.closerange(4, 1 + max(map(int, os.listdir("/dev/fd"))))
         _copy_shared(shared)
-        _limit(limits)
+        _limit(limits, many)
         with socket.socket(fileno=3) as asked:
             asked.setblocking(True)  # the module may have set a default timeout
-            try:
-                answer = _answer(function, asked, limits.dimension)
-            except BaseException as error:
-                if not limits.report_errors:
-                    raise
-                # Longer than any answer, so that it can't be mistaken for one.
-                answer = (
-                    bytes(8 * limits.dimension)
-                    + f" {type(error).__name__}: {error}".encode()[:_MOST_ERROR_BYTES]
-                )
-            asked.sendall(answer)
+            answers = True
+            while answers:
+                try:
+                    answer = _answer(function, asked, limits)
+                except BaseException as error:
+                    if not limits.report_errors:
+                        raise
+                    # Longer than any answer, so that it can't be mistaken for one.
+                    answer = (
+                        bytes(8 * limits.dimension)
+                        + f" {type(error).__name__}: {error}".encode()[:_MOST_ERROR_BYTES]
+                    )
+                asked.sendall(answer)
+                answers = many
     finally:
         os._exit(0)
 
 
-def _answer(function: Callable[..., Any], asked: socket.socket, dimension: int) -> bytes:
-    with asked.makefile("rb") as stream:
-        rows = pa.ipc.open_stream(stream.read()).read_all()
-    value = np.asarray(function(rows), dtype=np.float64)
+def _answer(function: Callable[..., Any], asked: socket.socket, limits: Limits) -> bytes:
+    """Return the answer for the rows that come next. Their time counts from here."""
+    signal.setitimer(signal.ITIMER_PROF, limits.seconds)
+    rows = pa.ipc.open_stream(received(asked, int.from_bytes(received(asked, LENGTH)))).read_all()
+    value, dimension = np.asarray(function(rows), dtype=np.float64), limits.dimension
     if value.shape != (dimension,) and not (dimension == 1 and value.shape == ()):
         raise ValueError(f"the answer has shape {value.shape}, but params.outputs {dimension} axes")
     return value.tobytes()
 
 
-def _limit(limits: Limits) -> None:
+def _limit(limits: Limits, many: bool) -> None:
     """Limit the process, and the processes that it starts.
 
     Their processor time is limited in whole seconds, rounded up. The timer limits that of this process
-    exactly: its signal ends the process. A function may stop the timer, but not change the limits.
+    exactly: its signal ends the process. A function may stop the timer, but not change the limits. Where it
+    answers many subsamples, the timer alone limits the time of each.
     """
-    seconds = math.ceil(limits.seconds)
+    seconds = resource.RLIM_INFINITY if many else math.ceil(limits.seconds)
     for what, most in (
         (resource.RLIMIT_CORE, 0),  # a core file would hold rows
         (resource.RLIMIT_CPU, seconds),
@@ -212,7 +208,6 @@ def _limit(limits: Limits) -> None:
         with contextlib.suppress(OSError, ValueError):  # where the hard limit is lower already
             resource.setrlimit(what, (most, most))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_PROF, limits.seconds)
 
 
 def _mapped() -> int:

@@ -8,6 +8,12 @@ what the privacy of sample and aggregate requires. After an exception, a timeout
 wrong shape, the subsample has no answer. State that a function keeps in its module, its folder or its
 children ends with the process. Files elsewhere, such as in /dev/shm, end in a sandbox alone.
 
+Fork and end of a process cost more than a simple fit. So one process answers many subsamples by the
+functions of `SHARING`. These are parts of Shoal, which keep nothing, and whose answers follow from the rows
+to the last bit, wherever these lie in memory. Only an answer is taken from there: after anything else a
+process of its own answers the subsample, as it would have done. What that process alone could fail at are its
+limits of memory and time. So a subsample is only sent to the shared one where it is far from both.
+
 This protects against faulty functions, not against malicious ones. The function runs as the user of the
 worker, and processes leave traces. A malicious function can read the input, write files elsewhere, use the
 network, access other processes of that user or exhaust the machine. From the clock, process ids and kernel
@@ -34,11 +40,29 @@ from numpy.typing import NDArray
 
 from core.domain import Grid
 from core.errors import ShoalError
-from transforms.function_messages import DENIED, END, FAILED, PROCESS, READY, RUN, SANDBOX
+from transforms.function_messages import (
+    DENIED,
+    END,
+    FAILED,
+    PROCESS,
+    READY,
+    RUN,
+    SANDBOX,
+    SHARE,
+    SHARING,
+    blocking_pair,
+    exchange,
+)
 from transforms.function_process import home_in, remove
 from transforms.sandbox import shown_of
 
 _PROGRAM = f"{__package__}.function_process"
+_MEMORY, _LEAST, _EACH_SECOND = 1 << 10, 1 << 16, 1 << 17
+"""A subsample may be sent there if its bytes and `_LEAST` more are at most the limit of memory by `_MEMORY`,
+and its bytes at most the limit of time times `_EACH_SECOND`. The functions take no more than half of either:
+of bits they make floats, 64 times as many bytes, and have at most eight copies of them.
+"""
+
 _START = 120.0
 """Seconds within which the module of the function must be imported."""
 
@@ -93,6 +117,11 @@ class Function:
     unseen: tuple[str, ...] = ()
 
     @property
+    def shares(self) -> bool:
+        """Whether one process may answer many subsamples."""
+        return self.place in SHARING and self.text is None and not self.constant_time
+
+    @property
     def patience(self) -> float:
         """Limit of elapsed time per subsample, seconds."""
         return self.seconds if self.constant_time else max(_PATIENCE * self.seconds, _LEAST_PATIENCE)
@@ -121,6 +150,7 @@ class FunctionRunner:
     def __init__(self, function: Function, *, report_errors: bool = False) -> None:
         self.function, self._report_errors = function, report_errors
         self._control: socket.socket | None = None
+        self._child: socket.socket | None = None
         if sys.platform != "linux":  # what limits, ends and clears processes is Linux's
             raise FunctionError(
                 f"params.function runs in processes that need Linux, and this machine is {sys.platform}: "
@@ -143,7 +173,7 @@ class FunctionRunner:
         began, seconds = time.monotonic(), self.function.seconds
         patience = seconds if self._report_errors else self.function.patience
         ready = self._is_started()  # a restart after an earlier subsample does not count for this one
-        raw = self._ask(rows, time.monotonic() + patience) if rows and ready else b""
+        raw = self._ask(rows, patience) if rows and ready else b""
         if self.function.constant_time:
             time.sleep(max(0.0, began + seconds - time.monotonic()))
         return raw
@@ -152,7 +182,9 @@ class FunctionRunner:
         """End the process."""
         if self._control is not None:
             self._control.close()
-            self._control = None
+            if self._child is not None:
+                self._child.close()
+            self._control = self._child = None
             self._process.kill()
             self._process.wait()
             remove(self._folder)
@@ -168,7 +200,7 @@ class FunctionRunner:
             self.close()
 
     def _start(self) -> None:
-        ours, theirs = _blocking_pair()
+        ours, theirs = blocking_pair()
         function, self._folder = self.function, tempfile.mkdtemp(prefix="shoal-")
         os.mkdir(home_in(self._folder))
         with theirs:
@@ -241,21 +273,53 @@ class FunctionRunner:
                 return False
         return True
 
-    def _ask(self, rows: bytes, deadline: float) -> bytes:
+    def _ask(self, rows: bytes, patience: float) -> bytes:
+        if self._may_share(rows):
+            raw = self._exchange(SHARE, rows, patience)
+            if len(raw) == 8 * self.function.grid.dimension:
+                return raw
+        self._end_child()
+        if not self._is_started():
+            return b""
+        raw = self._exchange(RUN, rows, patience)
+        self._end_child()
+        return raw
+
+    def _may_share(self, rows: bytes) -> bool:
+        function = self.function
+        most = min((function.megabytes << 20) / _MEMORY - _LEAST, function.seconds * _EACH_SECOND)
+        return function.shares and not self._report_errors and len(rows) <= most
+
+    def _exchange(self, order: bytes, rows: bytes, patience: float) -> bytes:
+        """Send the rows to the child, or to a new one if there is none; return its response."""
         control: Any = self._control
-        ours, theirs = _blocking_pair()
-        with ours:
-            try:
+        size = 1 << 16 if self._report_errors else 8 * self.function.grid.dimension
+        try:
+            if self._child is None:
+                self._child, theirs = blocking_pair()
                 with theirs:
-                    socket.send_fds(control, [RUN], [theirs.fileno()])
-                raw = _exchange(ours, rows, 8 * self.function.grid.dimension, deadline, self._report_errors)
-                control.sendall(END)
-                ended = control.recv(1) == END
-            except OSError:
-                raw, ended = b"", False
+                    socket.send_fds(control, [order], [theirs.fileno()])
+            return exchange(self._child, rows, size, time.monotonic() + patience)
+        except OSError:
+            return b""
+        except BaseException:  # its answer may come, but not to the next rows
+            self.close()
+            raise
+
+    def _end_child(self) -> None:
+        """End the child if there is one, or else the process that forked it."""
+        if self._child is None:
+            return
+        control: Any = self._control
+        try:
+            control.sendall(END)
+            ended = control.recv(1) == END
+        except OSError:
+            ended = False
+        self._child.close()
+        self._child = None
         if not ended:
             self.close()
-        return raw
 
 
 def _check_unseen(function: Function) -> None:
@@ -288,36 +352,6 @@ def _advice(why: str, isolation: str) -> str:
     if isolation == SANDBOX:
         advice += " In a sandbox a package in such a folder needs a file __init__.py."
     return advice
-
-
-def _exchange(asked: socket.socket, rows: bytes, size: int, deadline: float, report_errors: bool) -> bytes:
-    """Send the rows and return the response; it is empty after the deadline."""
-    answer, most = b"", (1 << 16 if report_errors else size)  # descendants may keep the socket open
-    try:
-        asked.settimeout(max(1e-3, deadline - time.monotonic()))
-        asked.sendall(rows)
-        asked.shutdown(socket.SHUT_WR)
-        while len(answer) < most:
-            asked.settimeout(max(1e-3, deadline - time.monotonic()))
-            part = asked.recv(most - len(answer))
-            if not part:
-                return answer
-            answer += part
-    except OSError:
-        return b""
-    return answer
-
-
-def _blocking_pair() -> tuple[socket.socket, socket.socket]:
-    """Return two connected sockets that wait, whatever default timeout the process has set for sockets.
-
-    A default timeout makes new sockets non-blocking, and so they would stay in the process that is handed
-    one of them. Beam sets one where it looks for credentials of Google Cloud.
-    """
-    pair = socket.socketpair()
-    for end in pair:
-        end.setblocking(True)
-    return pair
 
 
 def _receive(control: socket.socket, most: int) -> bytes:

@@ -57,7 +57,8 @@ class Analysis(SampleAndAggregate):
             The limit then is also one of elapsed time, so a busy machine may change answers.
         isolation: `process`: each block gets a process of its own, with the rights of the worker. `sandbox`:
             that process also has no network, no files but those of the system and of Python's packages, and
-            no other processes; the worker must be a Linux that lets its users make namespaces.
+            no other processes; the worker must be a Linux that lets its users make namespaces. Three ready
+            functions, which keep nothing of a block, answer many blocks in one process.
         code: the text of FILE.py, which travels with the job. It is read from the file where it is left out.
 
     Raises:

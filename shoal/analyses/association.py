@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from shoal.analyses.rows import Floats, complete, features_and_target
+from shoal.analyses.rows import Floats, complete, features_and_target, unit_columns
 
 
 def correlation(rows: pa.Table) -> Floats:
@@ -12,10 +12,10 @@ def correlation(rows: pa.Table) -> Floats:
     Returns:
         Pairs in order (0, 1), (0, 2), ..., (1, 2), ..., shape (columns (columns - 1) / 2,).
     """
-    values = complete(rows)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        matrix = np.atleast_2d(np.corrcoef(values, rowvar=False))
-    return np.asarray(matrix[np.triu_indices(values.shape[1], 1)])
+    _, length, columns = unit_columns(complete(rows))
+    columns[length == 0] = np.nan
+    pairs = [(each * columns[i + 1 :]).sum(axis=1) for i, each in enumerate(columns)]
+    return np.clip(np.concatenate(pairs), -1.0, 1.0)
 
 
 def threshold(rows: pa.Table) -> float:

@@ -23,6 +23,43 @@ def test_correlations_of_four_columns_are_in_order_of_their_pairs() -> None:
     assert len(set(np.round(found, 6))) == 6
 
 
+def test_a_correlation_with_a_column_of_one_value_is_no_number() -> None:
+    x = np.random.default_rng(1).normal(size=20)
+    found = association.correlation(table(x, np.full(20, 0.1), -3 * x))
+    assert np.isnan(found[[0, 2]]).all()
+    assert found[1] == -1.0
+
+
+@pytest.mark.parametrize(("rows", "features"), [(7, 5), (60, 20), (5000, 4)])
+def test_slopes_are_those_of_least_squares_at_any_scale(rows: int, features: int) -> None:
+    rng = np.random.default_rng(features)
+    x = rng.normal(size=(rows, features)) + rng.normal(size=features) * 30
+    y = x @ rng.normal(size=features) + 7 + rng.normal(size=rows)
+    exact = np.linalg.lstsq(np.column_stack([x, np.ones(rows)]), y)[0]
+    for scale in (np.ones(features), 10.0 ** rng.integers(-9, 10, features), 10.0 ** rng.uniform(140, 150)):
+        found = regression.linear(table(*(x * scale).T, y), intercept=True)
+        assert np.allclose(found * np.append(scale * np.ones(features), 1), exact, rtol=1e-8)
+
+
+def test_slopes_of_dependent_features_are_the_smallest_ones() -> None:
+    """Features 0, 2 and 3 are one, on other scales; and the other one does not vary."""
+    rng = np.random.default_rng(2)
+    x, z = rng.normal(size=(2, 80))
+    y = 6 * x + 2 * z
+    found = regression.linear(table(x, np.full(80, 0.1), 4 * x, -x / 2, z, y + 5), intercept=True)
+    assert np.allclose(found, [2, 0, 0.5, -4, 2, 5])
+    assert regression.linear(table(np.full(9, 0.1), np.arange(9.0))).tolist() == [0.0]
+    nearly = regression.linear(table(x, x + 1e-4 * z, y))
+    assert np.allclose(nearly, [6 - 2e4, 2e4], rtol=1e-6)
+
+
+def test_values_whose_sum_is_out_of_range_have_no_answer() -> None:
+    huge = table([1.6e308, 1.7e308, 1.5e308, 1.0], [1.0, 2.0, 3.0, 4.0])
+    for analysis in (regression.linear, association.correlation):
+        with pytest.raises(ValueError, match="the sum of a column is out of range"):
+            analysis(huge)
+
+
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])
 def test_three_centers_are_in_the_order_of_their_anchors(order: tuple[int, ...]) -> None:
     """With three of them, an order and its inverse may differ."""

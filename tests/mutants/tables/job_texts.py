@@ -654,8 +654,8 @@ OTHERS = (
         12,
         "shoal/analyses/association.py",
         "correlations are in the order of the later column",
-        "matrix[np.triu_indices(values.shape[1], 1)]",
-        "matrix[np.tril_indices(values.shape[1], -1)]",
+        "(each * columns[i + 1 :]).sum(axis=1)",
+        "(each * columns[:i]).sum(axis=1)",
         _ANALYSES,
     ),
     Mutant(

@@ -398,10 +398,10 @@ FUNCTIONS = (
     ),
     Mutant(
         12,
-        "transforms/function_process.py",
+        "transforms/function_messages.py",
         "long arguments of a function arrive in part",
-        "    while len(text) < length:\n        part = control.recv(length - len(text))",
-        "    while not text:\n        part = control.recv(length - len(text))",
+        "    while left:\n        size",
+        "    if left:\n        size",
         Selection(("tests/transforms/test_run_function.py",), "longer_than"),
     ),
     Mutant(
