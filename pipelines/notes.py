@@ -101,17 +101,18 @@ def _last_points(job: Job) -> list[str]:
 
 def _apart(job: Job) -> str:
     """Return how the function is kept apart from all but the rows of its block."""
-    if job.task_params.function in SHARING and not job.task_params.constant_time:
-        return (
-            "params.function is a part of Shoal and keeps nothing of a block, so one process answers many "
-            f"blocks, with isolation: {job.task_params.isolation}."
-        )
     inside = {
         "process": "It has the rights of the worker, so it must not be hostile (params.isolation).",
         "sandbox": "It has no network, no files but those of the system and of Python's packages, and no "
         "rights. It must not pass what it saw to later blocks.",
     }
-    return f"Each block is answered in a process of its own. {inside[job.task_params.isolation]}"
+    params = job.task_params
+    lead = "Each block is answered in a process of its own."
+    if params.function in SHARING and not params.constant_time:
+        lead = (
+            "One process answers many blocks: the function is a part of Shoal that keeps nothing of a block."
+        )
+    return f"{lead} {inside[params.isolation]}"
 
 
 def _points_on_earth(job: Job) -> list[str]:

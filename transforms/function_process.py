@@ -4,6 +4,11 @@
 the module of the function. Each request comes with a socket, over which the rows go directly from the
 requesting process to the child. So the memory of a child never contains anything of an earlier subsample,
 unless that process asks for a child that is shared.
+
+What a child finds must not follow from earlier subsamples in any way, not even where free memory begins: last
+bits of sums may follow from addresses. So between two children this process does the same few things, and
+nothing that takes memory beyond Python's own small blocks. What only some subsamples need, such as an end of
+processes that they started, it leaves to another child.
 """
 
 import contextlib
@@ -18,6 +23,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -112,22 +118,34 @@ def main(
         gc.freeze()  # fewer shared pages are copied when children write to them
         _use_huge_pages()
         control.sendall(READY)
-        while True:
-            order, handed, _, _ = socket.recv_fds(control, 1, 1)
-            if order not in (RUN, SHARE):  # the requesting process ended
-                return
-            child = os.fork()
-            if child == 0:
-                _run_child(function, handed[0], folder, shared, limits, order == SHARE)
-            os.close(handed[0])
-            if control.recv(1) != END:
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)  # it writes no more
-                return
-            _end_children(child)
-            if not limits.sandbox:
-                _renew(folder)  # before the next request, which it must not delay
-            control.sendall(END)
+        while _answers(control, function, folder, shared, limits):
+            pass
+
+
+def _answers(
+    control: socket.socket,
+    function: Callable[..., Any],
+    folder: str,
+    shared: Sequence[tuple[int, int]],
+    limits: Limits,
+) -> bool:
+    """Fork a child for the next request, and end it when it is told; return whether there was one."""
+    order, handed, _, _ = socket.recv_fds(control, 1, 1)
+    if order not in (RUN, SHARE):  # the requesting process ended
+        return False
+    child = os.fork()
+    if child == 0:
+        _run_child(function, handed[0], folder, shared, limits, order == SHARE)
+    os.close(handed[0])
+    if control.recv(1) != END:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)  # it writes no more
+        return False
+    _end_children(child)
+    if not limits.sandbox:
+        _renew(folder)  # before the next request, which it must not delay
+    control.sendall(END)
+    return True
 
 
 def _run_text(file: str, text: bytearray) -> ModuleType:
@@ -261,14 +279,25 @@ def _end_children(child: int) -> None:
     """Kill the started process and all of its descendants, so that none is left for the next subsample."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
-    while True:
-        for pid in _children():
-            with contextlib.suppress(OSError):  # it has ended, or belongs to another user
-                os.kill(pid, signal.SIGKILL)
-        try:
+    os.waitpid(child, 0)
+    with contextlib.suppress(ChildProcessError):  # the usual case: there is no other one
+        os.waitpid(-1, os.WNOHANG)
+        if os.fork() == 0:
+            _kill_others(os.getppid())
+        while True:
             os.waitpid(-1, 0)
-        except ChildProcessError:
-            return
+
+
+def _kill_others(parent: int) -> None:
+    """Kill all other children of the process that forked this one, until it has none; then exit."""
+    try:
+        while others := [pid for pid in _children(parent) if pid != os.getpid()]:
+            for pid in others:
+                with contextlib.suppress(OSError):  # it has ended, or belongs to another user
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(1e-3)
+    finally:
+        os._exit(0)
 
 
 def home_in(folder: str) -> str:
@@ -278,7 +307,17 @@ def home_in(folder: str) -> str:
 
 def _renew(folder: str) -> None:
     """Replace a folder by an empty private one with a new home."""
-    remove(folder)
+    try:
+        os.rmdir(home_in(folder))
+        os.rmdir(folder)
+    except OSError:  # something was written there
+        child = os.fork()
+        if child == 0:
+            try:
+                remove(folder)
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
     os.mkdir(folder, 0o700)
     os.mkdir(home_in(folder))
 
@@ -297,9 +336,9 @@ def remove(folder: str) -> None:
             subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
-def _children() -> list[int]:
-    """Return the children of this process, including orphans of former children."""
-    with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
+def _children(parent: int) -> list[int]:
+    """Return the children of a process, including orphans of former children."""
+    with open(f"/proc/{parent}/task/{parent}/children", "rb") as file:
         return [int(pid) for pid in file.read().split()]
 
 

@@ -6,6 +6,7 @@ _RUNNER, _PROCESS = "transforms/run_function.py", "transforms/function_process.p
 _SHARED = Selection(("tests/transforms/test_shared_process.py",))
 _ANALYSES = Selection(("tests/shoal/test_analyses.py",))
 _ATTACKS = Selection(("tests/transforms/test_run_function.py",))
+_SEEN = Selection(("tests/transforms/test_what_a_block_sees.py",))
 _REGRESSION, _ROWS = "shoal/analyses/regression.py", "shoal/analyses/rows.py"
 
 SHARED = (
@@ -103,6 +104,41 @@ SHARED = (
         "every process answers as many subsamples as come",
         "                answers = many\n",
         "                answers = True\n",
+        _ATTACKS,
+    ),
+    Mutant(
+        12,
+        _PROCESS,
+        "where memory is free follows from processes that earlier blocks started",
+        "        if os.fork() == 0:\n            _kill_others(os.getppid())\n        while True:\n",
+        "        while True:\n            for pid in _children(os.getpid()):\n"
+        "                os.kill(pid, signal.SIGKILL)\n",
+        _SEEN,
+    ),
+    Mutant(
+        12,
+        _PROCESS,
+        "where memory is free follows from how many blocks came before",
+        "    _end_children(child)\n    if not",
+        "    _children(os.getpid())\n    _end_children(child)\n    if not",
+        _SEEN,
+    ),
+    Mutant(
+        12,
+        _PROCESS,
+        "where memory is free follows from what earlier blocks wrote",
+        "        child = os.fork()\n        if child == 0:\n            try:\n"
+        "                remove(folder)\n            finally:\n                os._exit(0)\n"
+        "        os.waitpid(child, 0)\n",
+        "        remove(folder)\n",
+        _SEEN,
+    ),
+    Mutant(
+        12,
+        _PROCESS,
+        "processes that a block started go on",
+        "        os.waitpid(-1, os.WNOHANG)\n",
+        "        raise ChildProcessError\n",
         _ATTACKS,
     ),
     Mutant(
