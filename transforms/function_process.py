@@ -277,27 +277,38 @@ def _copy_shared(shared: Sequence[tuple[int, int]]) -> None:
 
 def _end_children(child: int) -> None:
     """Kill the started process and all of its descendants, so that none is left for the next subsample."""
+    os.kill(child, signal.SIGKILL)  # it may not have a group yet
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
     with contextlib.suppress(ChildProcessError):  # the usual case: there is no other one
         os.waitpid(-1, os.WNOHANG)
-        if os.fork() == 0:
-            _kill_others(os.getppid())
+        try:
+            killer = os.fork()
+        except OSError:  # they leave no room for it
+            killer = -1
+        if killer == 0:
+            _kill_until_none(os.getppid())
         while True:
+            if killer < 0:
+                _kill(_children(os.getpid()))
             os.waitpid(-1, 0)
 
 
-def _kill_others(parent: int) -> None:
-    """Kill all other children of the process that forked this one, until it has none; then exit."""
+def _kill_until_none(parent: int) -> None:
+    """Kill the other children of the process that forked this one, until it has none; then exit."""
     try:
         while others := [pid for pid in _children(parent) if pid != os.getpid()]:
-            for pid in others:
-                with contextlib.suppress(OSError):  # it has ended, or belongs to another user
-                    os.kill(pid, signal.SIGKILL)
+            _kill(others)
             time.sleep(1e-3)
     finally:
         os._exit(0)
+
+
+def _kill(processes: Sequence[int]) -> None:
+    for pid in processes:
+        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
+            os.kill(pid, signal.SIGKILL)
 
 
 def home_in(folder: str) -> str:

@@ -555,7 +555,7 @@ PLANS = (
         12,
         "pipelines/notes.py",
         "a function with rights is said to have none",
-        "{inside[job.task_params.isolation]}",
+        "{inside[params.isolation]}",
         "{inside['sandbox']}",
         _PLANS,
     ),

@@ -208,8 +208,8 @@ READY = (
         12,
         "transforms/function_process.py",
         "blocks share what a function keeps in the process that forks",
-        "            child = os.fork()\n",
-        "            function(pa.table({'x': [0.5]}))\n            child = os.fork()\n",
+        "    child = os.fork()\n    if child == 0:\n        _run_child",
+        "    function(pa.table({'x': [0.5]}))\n    child = os.fork()\n    if child == 0:\n        _run_child",
         _APART,
     ),
     Mutant(
@@ -224,8 +224,8 @@ READY = (
         12,
         "transforms/function_process.py",
         "a block finds the files of the block before",
-        "            _renew(folder)  # before the next request",
-        "            pass  # before the next request",
+        "        _renew(folder)  # before the next request",
+        "        pass  # before the next request",
         _APART,
     ),
     Mutant(

@@ -110,9 +110,8 @@ SHARED = (
         12,
         _PROCESS,
         "where memory is free follows from processes that earlier blocks started",
-        "        if os.fork() == 0:\n            _kill_others(os.getppid())\n        while True:\n",
-        "        while True:\n            for pid in _children(os.getpid()):\n"
-        "                os.kill(pid, signal.SIGKILL)\n",
+        "            killer = os.fork()\n        except",
+        "            killer = -1\n        except",
         _SEEN,
     ),
     Mutant(
@@ -131,6 +130,22 @@ SHARED = (
         "                remove(folder)\n            finally:\n                os._exit(0)\n"
         "        os.waitpid(child, 0)\n",
         "        remove(folder)\n",
+        _SEEN,
+    ),
+    Mutant(
+        12,
+        _PROCESS,
+        "a block that has no group yet is not ended",
+        "    os.kill(child, signal.SIGKILL)  # it may not have a group yet\n",
+        "",
+        _SEEN,
+    ),
+    Mutant(
+        12,
+        _PROCESS,
+        "processes that leave no room for another one end the one that forks",
+        "        except OSError:  # they leave no room for it\n            killer = -1\n",
+        "        except ZeroDivisionError:\n            killer = -1\n",
         _SEEN,
     ),
     Mutant(
