@@ -29,7 +29,16 @@ COUNTED = {"task": "statistics", "input.columns": ..., "input.checks": ..., "dom
 COUNTED |= {"params": {"measures": ["count"]}}
 UNIT = {"input.unit": "who", "input.checks": 0.25}
 EARTH = {"input.columns": ["lat", "lon"], "input.checks": 0.25}
-FUNCTION = {**changes("sample_and_aggregate"), "params.outputs": {"lower": [0], "upper": [1.75], "step": 0.5}}
+FUNCTION = {
+    **changes("sample_and_aggregate"),
+    "params.outputs": {"lower": [0], "upper": [1.75], "step": 0.5},
+    "params.function": "tests.transforms.attacks:known_mean",
+}
+KEEPS_NOTHING = {
+    **FUNCTION,
+    "params.function": "shoal.analyses.association:threshold",
+    "params.isolation": "process",
+}
 NOTES: dict[str, dict[str, Any]] = {
     "a row": {"input.checks": 0.25, "domain.upper": [1.0003, 1]},
     "a replaced row without checks": {"privacy.neighbors": "replace_one"},
@@ -58,6 +67,8 @@ NOTES: dict[str, dict[str, Any]] = {
     },
     "a function": FUNCTION,
     "a function in a sandbox": {**FUNCTION, "params.isolation": "sandbox", "input.unit": "who"},
+    "a function that keeps nothing": KEEPS_NOTHING,
+    "a function in constant time": {**KEEPS_NOTHING, "params.constant_time": True},
 }
 
 
