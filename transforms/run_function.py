@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.domain import Grid
@@ -57,11 +58,12 @@ from transforms.function_process import home_in, remove
 from transforms.sandbox import shown_of
 
 _PROGRAM = f"{__package__}.function_process"
-_MEMORY, _LEAST, _EACH_SECOND = 1 << 10, 1 << 16, 1 << 17
-"""A subsample may be sent there if its bytes and `_LEAST` more are at most the limit of memory by `_MEMORY`,
-and its bytes at most the limit of time times `_EACH_SECOND`. The functions take no more than half of either:
-of bits they make floats, 64 times as many bytes, and have at most eight copies of them.
-"""
+_LEAST, _EACH_BYTE, _EACH_VALUE = 1 << 26, 4, 128
+"""Bytes that the functions of `SHARING` surely need less than half of: by themselves, for each byte of the
+rows, and for each value, of which they have at most eight copies as floats."""
+
+_EACH_SECOND = 1 << 22
+"""Values, times columns, for which these functions surely take less than half a second of processor time."""
 
 _START = 120.0
 """Seconds within which the module of the function must be imported."""
@@ -286,9 +288,17 @@ class FunctionRunner:
         return raw
 
     def _may_share(self, rows: bytes) -> bool:
+        """Return whether a shared process may answer: it and another one are far from their limits."""
         function = self.function
-        most = min((function.megabytes << 20) / _MEMORY - _LEAST, function.seconds * _EACH_SECOND)
-        return function.shares and not self._report_errors and len(rows) <= most
+        if not function.shares or self._report_errors:
+            return False
+        batch = pa.ipc.open_stream(rows).read_next_batch()
+        values = batch.num_rows * batch.num_columns
+        memory = _LEAST + _EACH_BYTE * len(rows) + _EACH_VALUE * values
+        return (
+            memory <= function.megabytes << 20
+            and values * batch.num_columns <= function.seconds * _EACH_SECOND
+        )
 
     def _exchange(self, order: bytes, rows: bytes, patience: float) -> bytes:
         """Send the rows to the child, or to a new one if there is none; return its response."""

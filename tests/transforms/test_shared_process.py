@@ -16,7 +16,14 @@ import pytest
 from core.domain import Grid
 from transforms import run_function
 from transforms.function_messages import PROCESS, SANDBOX, SHARING, exchange
-from transforms.run_function import Function, FunctionRunner
+from transforms.run_function import (
+    _EACH_BYTE,
+    _EACH_SECOND,
+    _EACH_VALUE,
+    _LEAST,
+    Function,
+    FunctionRunner,
+)
 from transforms.split_units import stream
 
 LINEAR = "shoal.analyses.regression:linear"
@@ -144,7 +151,11 @@ def test_an_answer_that_nobody_waited_for_is_not_that_of_the_next_rows(
         assert runner.ask(rows[1]) == expected[1] != expected[0]
 
 
-LARGE = stream(pa.record_batch({name: np.arange(4096.0) ** power for power, name in enumerate("bcx")}))
+SIZE = 1 << 18
+LARGE = stream(pa.record_batch({name: np.arange(SIZE) % (power + 2) < 1 for power, name in enumerate("bcx")}))
+"""Bits, of which the functions make floats."""
+
+NEEDED = 3 * SIZE * 128 + 4 * len(LARGE) >> 20
 
 
 @pytest.mark.parametrize(
@@ -152,10 +163,10 @@ LARGE = stream(pa.record_batch({name: np.arange(4096.0) ** power for power, name
     [
         ({}, True),
         ({"constant_time": True, "seconds": 1.0}, False),
-        ({"megabytes": (len(LARGE) >> 10) + 65}, True),
-        ({"megabytes": (len(LARGE) >> 10) + 63}, False),
-        ({"seconds": 1.001 * len(LARGE) / 2**17}, True),
-        ({"seconds": 0.999 * len(LARGE) / 2**17}, False),
+        ({"megabytes": 65 + NEEDED}, True),
+        ({"megabytes": 64 + NEEDED}, False),
+        ({"seconds": 1.001 * SIZE * 9 / 2**22}, True),
+        ({"seconds": 0.999 * SIZE * 9 / 2**22}, False),
         ({"place": "tests.transforms.attacks:mean"}, False),
     ],
 )
@@ -166,6 +177,23 @@ def test_a_subsample_is_answered_alone_where_it_could_meet_a_limit_or_is_of_anot
     with made(place, **more) as runner:
         assert runner.run(LARGE) is not None
         assert len(list(processes(runner))) == shares
+
+
+@pytest.mark.parametrize("columns", [2, 3, 24])
+@pytest.mark.parametrize("place", SHARING)
+def test_a_subsample_that_may_share_takes_less_than_half_of_either_limit(place: str, columns: int) -> None:
+    """The largest one of bits, in a process of its own."""
+    n = _EACH_SECOND // columns**2
+    rng = np.random.default_rng(4)
+    rows = stream(pa.record_batch({f"c{i}": rng.random(n) < 0.5 for i in range(columns)}))
+    needed = _LEAST + _EACH_BYTE * len(rows) + _EACH_VALUE * n * columns
+    size = {"linear": columns - 1, "correlation": columns * (columns - 1) // 2}.get(place.split(":")[1], 1)
+    function = Function(
+        place, Grid((-1.0,) * size, (1.0,) * size, 2.0**-9), seconds=0.5, megabytes=needed >> 21
+    )
+    with FunctionRunner(function) as runner:
+        assert runner.run(rows) is not None
+        assert list(processes(runner)) == []
 
 
 def test_a_file_that_is_named_like_a_function_of_shoal_is_answered_alone(tmp_path: Path) -> None:
