@@ -38,8 +38,8 @@ SHARED = (
         12,
         _RUNNER,
         "a large subsample shares a process, whose memory it may exceed",
-        "return memory <= function.megabytes << 20 and",
-        "return",
+        "            memory <= function.megabytes << 20\n            and",
+        "           ",
         _SHARED,
     ),
     Mutant(
