@@ -144,7 +144,7 @@ def decimal(value: float, step: float) -> str:
 
 def significant(value: float, digits: int = 4) -> str:
     """Return `value` with `digits` significant digits, separated thousands, and 1e-9 for 1e-09."""
-    if math.isfinite(value) and 10**digits <= abs(value) < 10**15:
+    if math.isfinite(value) and 10**digits - 0.5 <= abs(value) < 10**15:  # which rounds to 10**digits
         return f"{value:,.0f}"
     return re.sub(r"e([-+])0+", r"e\1", f"{value:,.{digits}g}")
 

@@ -327,7 +327,10 @@ def _bounds(bounds: Any, names: Sequence[str]) -> tuple[list[float], list[float]
         ) from None
     for name, least, most in zip(names, low.tolist(), high.tolist(), strict=True):
         if not least < most:
-            raise JobError(f"bounds of {name} are {least} and {most}: the lower one must be the smaller one.")
+            raise JobError(
+                f"bounds of {name} are {least} and {most}: the lower one must be the smaller one. Bounds are "
+                "one pair, such as (0, 1), or such a pair for each column."
+            )
     return low.tolist(), high.tolist()
 
 

@@ -316,6 +316,14 @@ def version_of(file: File) -> str:
     return f"{file.path} {system.get_file_info(path).mtime_ns}"
 
 
+def changed_since(file: File) -> str:
+    """Say what became of a file that is not as it was opened."""
+    system, path = filesystem(file.path)
+    if system.get_file_info(path).type is fs.FileType.NotFound:
+        return "was removed during the run"
+    return "was written again during the run"
+
+
 @cache
 def _google() -> fs.FileSystem:
     """Return Google Cloud Storage or its emulator, as Google's client library would choose it."""

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from transforms.cut_batches import cut_batch, most_bytes_of_one
-from transforms.list_files import File, Held, InputError, filesystem, short, version_of
+from transforms.list_files import File, Held, InputError, changed_since, filesystem, short, version_of
 from transforms.open_source import check_columns
 from transforms.parse_texts import parse_text
 from transforms.read_formats import READINGS
@@ -94,8 +94,8 @@ def _check_version(file: File) -> None:
     """
     if file.version and version_of(file) != file.version:
         raise InputError(
-            f"input.path: {short(file.name)} was written again during the run, which must read the same rows "
-            "in every pass; leave the input as it is until a run has ended."
+            f"input.path: {short(file.name)} {changed_since(file)}, which must read the same rows in every "
+            "pass; leave the input as it is until a run has ended."
         )
 
 

@@ -144,4 +144,4 @@ def _ranks(
 
 
 def _share(value: float | None) -> str:
-    return "?" if value is None else f"{100 * min(max(value, 0.0), 1.0):.2g}%"
+    return "?" if value is None else f"{number(100 * min(max(value, 0.0), 1.0), 2)}%"

@@ -62,6 +62,8 @@ def _text(file: str, folder: str) -> str:
         data = where.read(name) or b""
         text = data.decode()
         compile(data, name, "exec", dont_inherit=True)  # as it will be run
+    except JobError:
+        raise  # which is a ValueError
     except SyntaxError as error:
         line = f" in line {error.lineno}" if error.lineno else ""
         raise JobError(f"{says}, which is not valid Python{line}.") from None

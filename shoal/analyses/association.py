@@ -11,8 +11,14 @@ def correlation(rows: pa.Table) -> Floats:
 
     Returns:
         Pairs in order (0, 1), (0, 2), ..., (1, 2), ..., shape (columns (columns - 1) / 2,).
+
+    Raises:
+        ValueError: there are too few complete rows for a correlation.
     """
-    _, length, columns = unit_columns(complete(rows))
+    values = complete(rows)
+    if len(values) < 2:  # a sum over no rows is 0, which is no correlation
+        raise ValueError(f"{len(values)} complete rows are too few for a correlation")
+    _, length, columns = unit_columns(values)
     columns[length == 0] = np.nan
     pairs = [(each * columns[i + 1 :]).sum(axis=1) for i, each in enumerate(columns)]
     return np.clip(np.concatenate(pairs), -1.0, 1.0)

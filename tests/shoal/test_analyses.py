@@ -30,6 +30,12 @@ def test_a_correlation_with_a_column_of_one_value_is_no_number() -> None:
     assert found[1] == -1.0
 
 
+def test_a_block_without_two_complete_rows_has_no_correlation() -> None:
+    for column in ([None] * 3, [1.0, None, None], []):
+        with pytest.raises(ValueError, match="complete rows are too few for a correlation"):
+            association.correlation(table(pa.array(column, pa.float64()), [1.0, 2.0, 3.0][: len(column)]))
+
+
 @pytest.mark.parametrize(("rows", "features"), [(7, 5), (60, 20), (5000, 4)])
 def test_slopes_are_those_of_least_squares_at_any_scale(rows: int, features: int) -> None:
     rng = np.random.default_rng(features)

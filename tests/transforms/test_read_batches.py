@@ -83,6 +83,9 @@ def test_a_file_that_is_written_again_ends_a_run(tmp_path: Path, when: str) -> N
     pq.write_table(pa.table({"x": np.arange(10.0)}), path)
     with pytest.raises(InputError, match=r"^input\.path: a\.parquet was written again during the run"):
         list(reading)
+    path.unlink()
+    with pytest.raises(InputError, match=r"^input\.path: a\.parquet was removed during the run"):
+        list(read_batches(file, 0, ["x"], 4))
 
 
 @pytest.mark.parametrize("module", [transforms.open_source, transforms.read_batches])

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pipelines.describe.columns import PROBABILITIES, Described, Description
-from pipelines.describe.shown import show_description
+from pipelines.describe.shown import _share, show_description
 
 PRIVACY = {"epsilon": 1.0, "delta": 0.0, "neighbors": "add_or_remove_one"}
 ACCURACY = {"failure": 0.1, "promises": {"rank_error": 1000, "typical_rank_error": 12.0}}
@@ -136,3 +136,14 @@ def test_the_worst_of_several_columns_is_said_and_no_better_one():
     assert "within 700 rows of their rank" in text
     assert "the standard error of the rank of a quantile is at most about 30 rows" in text
     assert "The standard error of a share of nulls is 11%." in text
+
+
+def test_a_share_of_nearly_all_rows_is_a_hundred_percent():
+    assert [_share(part) for part in (0.998, 1.2, 0.5, 0.0004, -0.1, None)] == [
+        "100%",
+        "100%",
+        "50%",
+        "0.04%",
+        "0%",
+        "?",
+    ]

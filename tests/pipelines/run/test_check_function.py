@@ -1,5 +1,6 @@
 """What a function is tried on, and what is said of its answers; `tests/pipelines` has the whole command."""
 
+import math
 import struct
 from dataclasses import replace
 
@@ -85,6 +86,7 @@ def test_what_is_said_at_the_end_follows_from_every_kind_of_rows() -> None:
     assert show([GOOD, again, one])[-1] == "The function works on all of these rows."
     assert not any("differently" in line for line in show([GOOD, again]))
     assert any("differently" in line for line in show([GOOD, replace(again, answer=(1.5,))]))
+    assert not any("differently" in line for line in show([replace(GOOD, answer=(math.nan,))] * 2))
     assert "does not work" in show([GOOD, replace(again, problem="It fails.")])[-1]
     extreme = show([GOOD, again, replace(one, problem="It fails.", answer=None)])
     assert "on extreme ones (one row)" in extreme[-1] and "none in 0.1 s" in extreme[-3]

@@ -1,5 +1,6 @@
 """A function in a file beside the job: its text travels with the job, and its hash with the release."""
 
+import errno
 import hashlib
 import json
 import re
@@ -11,6 +12,7 @@ import shoal
 from pipelines.errors import JobError
 from pipelines.job.function_file import carry_function
 from pipelines.job.job import check_job, load_job
+from pipelines.storage import local_folder
 from tests.pipelines.jobs import changes
 from transforms.run_function import FunctionError, FunctionRunner
 from transforms.split_units import stream
@@ -105,6 +107,16 @@ def test_what_is_wrong_with_a_file_is_one_sentence(bench, beside, refused, text,
     (bench.folder / "means.py").write_bytes(text if isinstance(text, bytes) else text.encode())
     said = refused(bench.run({**beside, "params": {**beside["params"], "function": function}}))
     assert re.search(says, said), said
+
+
+def test_a_file_that_the_system_denies_is_told_with_its_reason(bench, beside, monkeypatch):
+    def denied(path, flags):
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    monkeypatch.chdir(bench.folder)
+    monkeypatch.setattr(local_folder, "_at_once", denied)
+    with pytest.raises(JobError, match=r"means.py cannot be read \(Permission denied\): let this account"):
+        shoal.plan(bench.changed(beside))
 
 
 @pytest.mark.parametrize("name", ["missing", "__doc__"])
