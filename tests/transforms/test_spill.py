@@ -274,6 +274,18 @@ def test_a_place_without_its_file_is_an_error() -> None:
         stranger.get(Place(1 << 20, (6,)))
 
 
+def test_pieces_of_a_part_can_be_read_again_until_they_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one: together they may be larger than memory. A step that was done must not run on none."""
+    spill, read = Spill(), list[object]()
+    pieces = gather_parts.Pieces([spill.put(b"one"), spill.put(b"two")], spill)
+    monkeypatch.setattr(spill, "get", lambda kept: read.append(kept) or Spill.get(spill, kept))
+    assert next(iter(pieces)) == b"one" and len(read) == 1
+    assert list(pieces) == list(pieces) == [b"one", b"two"]
+    pieces.clear()
+    with pytest.raises(RuntimeError, match="were let go"):
+        iter(pieces)
+
+
 def _pieces(descriptor: Descriptor) -> list[tuple[int, bytes]]:
     return [(number, f"{descriptor.row_group} {number}".encode()) for number in range(PARTS)]
 

@@ -126,6 +126,19 @@ def test_the_cells_of_all_axes_share_the_probability_that_their_promise_fails(ax
     assert choice.scale * missed_scores(most + 1, failure) > method._margin
 
 
+def test_nothing_is_promised_where_one_axis_has_more_cells_than_the_promise_allows():
+    """The other axis has few points, so that its cells always are few enough."""
+    grid, promised = Grid((0.0, 0.0), (3.0, 2.0**20), 1.0), []
+    for blocks in range(10, 300, 5):
+        params = SampleAndAggregate(blocks)
+        method = MedianOfAnswers(Setting(grid, params, BUDGET, ADD, bytes(16)))
+        (step,) = method.rounds(1.0)
+        most = method._promised_cells(step.choice)
+        promised.append(method.accuracy(1.0).promises.errors is not None)
+        assert promised[-1] == all(cells.last + 1 <= most for cells in step.cells)
+    assert True in promised and False in promised
+
+
 @pytest.mark.parametrize("blocks", [9, 10])
 def test_a_radius_tells_of_the_median_only_if_it_holds_more_than_half(blocks):
     """In the plane, as many answers are 0 as the radius holds, and all others are far away."""
