@@ -164,7 +164,7 @@ def test_a_block_has_its_rows_in_the_order_of_files_and_in_these_of_places(
                 sent.setdefault(part, []).insert(0, shard)
     found = [rows for part, some in sent.items() for _, rows in gather(cut, part, some) if rows]
     places = [pa.ipc.open_stream(rows).read_all()["x"].to_pylist() for rows in found]
-    assert sorted(sum(places, [])) == list(range(600))
+    assert sorted(place for each in places for place in each) == list(range(600))
     assert all(each == sorted(each) for each in places)
 
 

@@ -111,7 +111,7 @@ def test_what_is_left_out_of_a_group_without_records_is_counted() -> None:
     assert [len(got[number].ids) for number in range(4)] == [2, 0, 0, 0]
     for number, left in enumerate(counts):
         given = got[number].outside
-        assert given is None and not left.any() or np.array_equal(given, left)
+        assert (given is None and not left.any()) or np.array_equal(given, left)
 
 
 @dataclass(frozen=True)
