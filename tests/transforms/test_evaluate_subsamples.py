@@ -1,6 +1,7 @@
 """Rows become disjoint blocks by unit, each answers once, and Beam gives what memory gives."""
 
 import pickle
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,10 +26,16 @@ from tests.transforms.tables import write, write_points
 from transforms import split_units
 from transforms.bound_units import Bounding
 from transforms.embedded_runner import EmbeddedRunner
-from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples, evaluate_in_memory
+from transforms.evaluate_subsamples import (
+    AnswerReader,
+    EvaluateSubsamples,
+    _Evaluate,
+    evaluate_in_memory,
+)
 from transforms.list_files import File
 from transforms.open_source import InputError, Source, open_source
 from transforms.parse_expression import parse_expression
+from transforms.plain_errors import RoundError
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_blocks import Descriptor, ReadBlocks, list_row_groups
 from transforms.run_function import Function
@@ -463,6 +470,32 @@ def test_a_function_that_cannot_be_imported_fails_the_pipeline_in_a_sentence(dat
         beam.Pipeline(runner=EmbeddedRunner()) as pipeline,
     ):
         _ = pipeline | ReadBlocks(source) | EvaluateSubsamples(splitting(source), nowhere)
+
+
+def test_a_block_that_cannot_be_evaluated_is_not_quoted_and_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is wrong is no failure of the function, which would be a block without an answer."""
+    closed = []
+
+    class Failing:
+        def __init__(self, _: Function) -> None:
+            pass
+
+        def run(self, rows: bytes) -> None:
+            raise ValueError("a row of person 4711")
+
+        def close(self) -> None:
+            closed.append(self)
+
+    monkeypatch.setattr("transforms.evaluate_subsamples.FunctionRunner", Failing)
+    step = _Evaluate(splitting(table(tmp_path, people(9), np.zeros(9))), MEAN)
+    step.setup()
+    with pytest.raises(RoundError, match=r"^Evaluating subsamples failed with ValueError at ") as caught:
+        list(step.process((0, [])))
+    assert "4711" not in "".join(traceback.format_exception(caught.value))
+    step.teardown()
+    assert closed == [step.runner]
 
 
 def test_a_row_has_one_identity_whichever_rows_are_left_out(

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from transforms import gather_parts
 from transforms import spill as module
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.list_files import File
+from transforms.plain_errors import RoundError
 from transforms.read_blocks import Descriptor
 from transforms.spill import Place, Spill, made_spills
 
@@ -335,6 +338,22 @@ def test_pieces_of_a_part_can_be_read_again_until_they_are_let_go(monkeypatch: p
     pieces.clear()
     with pytest.raises(RuntimeError, match="were let go"):
         iter(pieces)
+
+
+def test_rows_that_cannot_be_gathered_are_not_quoted() -> None:
+    """Neither where they are split nor where their pieces come together."""
+
+    def fails(*_: object) -> Iterator[tuple[int, list[object]]]:
+        yield 0, [b"rows"]
+        raise ValueError("a row of person 4711")
+
+    for step in (
+        lambda: list(gather_parts._split(None, fails, 1, "Testing", "test rows", Spill())),
+        lambda: gather_parts._list((0, (pieces for _, pieces in fails())), "Testing", Spill()),
+    ):
+        with pytest.raises(RoundError, match=r"^Testing failed with ValueError at test_spill\.py:") as caught:
+            step()
+        assert "4711" not in "".join(traceback.format_exception(caught.value))
 
 
 def _pieces(descriptor: Descriptor) -> list[tuple[int, bytes]]:

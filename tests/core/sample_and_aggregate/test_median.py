@@ -166,3 +166,16 @@ def test_the_noise_of_the_smooth_median_vanishes_as_fast_as_promised(beta):
                 points = np.repeat([1000 - others, others], [agreeing, blocks - agreeing])
                 smooth = smooth_sensitivity(Counts.of(points), 1000, MEDIAN, beta, REPLACE)
                 assert smooth <= 1000 * np.exp(-beta * spare) * (1 + 1e-9)
+
+
+def test_the_promised_spread_covers_a_median_with_noise_between_two_groups_of_stable_answers():
+    """They are 2 D apart, and so is the median from what one change makes of it."""
+    grid, wide = Grid((0.0,), (2.0**20,), 1.0), 1000
+    params = SampleAndAggregate(2000, stable_fraction=1.0)
+    method = SmoothMedianOfAnswers(Setting(grid, params, Budget(4.0, 1e-6), ADD, bytes(16)))
+    noise, promises = method._round(1.0).noise, method.accuracy(1.0).promises
+    counts = Counts.of(np.repeat([5000 - wide, 5000 + wide], 1000))
+    smooth = smooth_sensitivity(counts, grid.extents[0], MEDIAN, noise.beta, REPLACE)
+    assert smooth >= 2 * wide
+    moved = wide + noise.scale(smooth) * noise.tail(method._failure)
+    assert moved <= promises.spread_factor * wide + promises.errors[0] <= 1.1 * moved

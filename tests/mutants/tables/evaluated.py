@@ -13,6 +13,9 @@ _AGGREGATORS = ("tests/core/sample_and_aggregate/test_aggregator.py",)
 _TASK = ("tests/core/sample_and_aggregate/test_task.py",)
 _SPILL = ("tests/transforms/test_spill.py",)
 _PIECES = Selection(_SPILL, only="let_go")
+_QUOTED = Selection(_SPILL, only="are_not_quoted")
+_MEDIAN = ("tests/core/sample_and_aggregate/test_median.py",)
+_SMOOTH = "core/sample_and_aggregate/smooth_median.py"
 _STRANDS = Selection(_SPLIT, only="own_strands")
 
 BLOCKS = (
@@ -156,7 +159,7 @@ AGGREGATORS = (
         "an axis with few points is promised to serve for one with many",
         "if any(cells.last >= most",
         "if all(cells.last >= most",
-        Selection(("tests/core/sample_and_aggregate/test_median.py",), only="more_cells"),
+        Selection(_MEDIAN, only="more_cells"),
     ),
     Mutant(
         12,
@@ -198,9 +201,57 @@ AGGREGATORS = (
         "",
         Selection(_TASK, only="equal_only"),
     ),
+    Mutant(
+        12,
+        _SMOOTH,
+        "stable answers on both sides of a median are said to be as near as those on one side",
+        "1 + 2 * noise.scale(1.0) * noise.tail(self._failure)",
+        "1 + noise.scale(1.0) * noise.tail(self._failure)",
+        Selection(_MEDIAN, only="promised_spread"),
+    ),
+    Mutant(
+        12,
+        _SMOOTH,
+        "a median is promised to be in the middle of the stable answers",
+        "1 + 2 * noise.scale(1.0) * noise.tail(self._failure)",
+        "2 * noise.scale(1.0) * noise.tail(self._failure)",
+        Selection(_MEDIAN, only="promised_spread"),
+    ),
 )
 
 PIECES = (
+    Mutant(
+        12,
+        "transforms/gather_parts.py",
+        "an error quotes rows that are split",
+        "    with plain_errors(step_name):\n        pieces",
+        "    if True:\n        pieces",
+        _QUOTED,
+    ),
+    Mutant(
+        12,
+        "transforms/gather_parts.py",
+        "an error quotes rows that are gathered",
+        "    with plain_errors(step_name):\n        return number",
+        "    if True:\n        return number",
+        _QUOTED,
+    ),
+    Mutant(
+        12,
+        "transforms/evaluate_subsamples.py",
+        "an error quotes rows of a block",
+        "        with plain_errors(_LABEL):\n            yield from _answers",
+        "        if True:\n            yield from _answers",
+        Selection(_EVALUATED, only="leaves_no_process"),
+    ),
+    Mutant(
+        12,
+        "transforms/evaluate_subsamples.py",
+        "processes of functions are left when a worker ends",
+        "        self.runner.close()",
+        "        pass",
+        Selection(_EVALUATED, only="leaves_no_process"),
+    ),
     Mutant(
         12,
         "transforms/gather_parts.py",
