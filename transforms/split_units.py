@@ -125,8 +125,6 @@ def read_split(
     Raises:
         InputError: the row group cannot be read.
     """
-    if descriptor.row_group is None:
-        return
     row, columns = descriptor.first_row, splitting.columns
     preparation, keys = splitting.preparation, splitting.key_columns
     read = read_keyed(descriptor, columns, splitting.unit, splitting.salt, _ROWS, None, preparation, keys)

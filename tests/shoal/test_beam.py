@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
 from apache_beam.transforms.trigger import AccumulationMode, AfterCount, DefaultTrigger, Repeatedly
-from apache_beam.transforms.window import FixedWindows, GlobalWindows, SlidingWindows
+from apache_beam.transforms.window import FixedWindows, GlobalWindows, Sessions, SlidingWindows
 
 import shoal
 import shoal.beam
@@ -318,6 +318,12 @@ def test_steps_that_may_repeat_rows_are_refused(step: str, tmp_path: Path) -> No
     )
     with pytest.raises(shoal.ShoalError, match=rf"^A step before batches has {step}, by which .*\.$"):
         shoal.beam.Answer(cells(tmp_path), ROWS.schema).expand(both | once)
+
+
+@pytest.mark.parametrize("windows", [FixedWindows(60), Sessions(60)], ids=["fixed", "sessions"])
+def test_windows_that_repeat_no_row_may_come_before(windows: Any, tmp_path: Path) -> None:
+    rows = beam.Pipeline(runner=FnApiRunner()) | beam.Create([]) | beam.WindowInto(windows)
+    _ = rows | "All" >> beam.WindowInto(GlobalWindows()) | shoal.beam.Answer(cells(tmp_path), ROWS.schema)
 
 
 def test_rows_beside_the_main_input_are_looked_at_too(tmp_path: Path) -> None:

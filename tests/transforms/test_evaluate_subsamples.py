@@ -1,6 +1,7 @@
 """Rows become disjoint blocks by unit, each answers once, and Beam gives what memory gives."""
 
 import pickle
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,15 +26,21 @@ from tests.transforms.tables import write, write_points
 from transforms import split_units
 from transforms.bound_units import Bounding
 from transforms.embedded_runner import EmbeddedRunner
-from transforms.evaluate_subsamples import AnswerReader, EvaluateSubsamples, evaluate_in_memory
+from transforms.evaluate_subsamples import (
+    AnswerReader,
+    EvaluateSubsamples,
+    _Evaluate,
+    evaluate_in_memory,
+)
 from transforms.list_files import File
 from transforms.open_source import InputError, Source, open_source
 from transforms.parse_expression import parse_expression
+from transforms.plain_errors import RoundError
 from transforms.preparation import AS_THEY_ARE, Preparation
 from transforms.read_blocks import Descriptor, ReadBlocks, list_row_groups
 from transforms.run_function import Function
 from transforms.run_rounds import RunRounds
-from transforms.split_units import Splitting, gather, read_keyed, read_split, split_rows
+from transforms.split_units import Shard, Splitting, gather, read_keyed, read_split, split_rows
 
 SALT = b"a salt of 16 byt"
 LINE = Grid((0.0,), (4.0,), 2.0**-12)
@@ -109,6 +116,12 @@ def test_the_salt_is_not_in_any_text(tmp_path: Path) -> None:
     assert repr(SALT) not in repr(Bounding.of(source, LINE, "one", SALT))
 
 
+def test_the_rows_of_a_shard_and_their_number_are_not_in_any_text() -> None:
+    """An error may quote what a step was given."""
+    text = repr(Shard(1, 2, (7919,), b"a person"))
+    assert "7919" not in text and "person" not in text
+
+
 def test_blocks_are_even(tmp_path: Path) -> None:
     """Binomial(20,000, 1/20) strays by 6 sigma in one of 20 blocks with probability 4e-8."""
     n = 20_000
@@ -138,6 +151,45 @@ def test_a_block_is_the_same_whichever_rows_arrive_first(tmp_path: Path) -> None
     for part, shards in sent.items():
         assert len(shards) > 3
         assert dict(gather(cut, part, shards)) == dict(gather(cut, part, shards[::-1]))
+
+
+@pytest.mark.parametrize("unit", [None, "u"])
+def test_a_block_has_its_rows_in_the_order_of_files_and_in_these_of_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: str | None
+) -> None:
+    """Whatever arrives first, also where a row group is split in several goes.
+
+    Ties between what is split together would be broken by how many rows of others are in the same part.
+    """
+    monkeypatch.setattr(split_units, "_ROWS", 16)
+    for file in range(3):
+        write(tmp_path / f"{file}.parquet", 100, u=people(200, file), x=np.arange(200.0) + 200 * file)
+    cut, sent = splitting(open_source(str(tmp_path), ["x"], unit), 300), dict[int, list]()
+    for file in open_source(str(tmp_path), ["x"], unit).files:
+        for descriptor in list_row_groups(file):
+            for part, shard in split_rows(cut, descriptor):
+                sent.setdefault(part, []).insert(0, shard)
+    found = [rows for part, some in sent.items() for _, rows in gather(cut, part, some) if rows]
+    places = [pa.ipc.open_stream(rows).read_all()["x"].to_pylist() for rows in found]
+    assert sorted(place for each in places for place in each) == list(range(600))
+    assert all(each == sorted(each) for each in places)
+
+
+def test_a_function_sees_its_columns_in_the_order_of_the_job(tmp_path: Path) -> None:
+    write(tmp_path / "t.parquet", z=[1.0, 2.0], a=[3, 4], m=[5.0, 6.0], u=[1, 2])
+    for names in (["z", "a"], ["m", "z", "a"], ["a"]):
+        found = gathered(open_source(str(tmp_path), names, "u"))
+        assert {tuple(rows.column_names) for rows in found.values()} == {tuple(names)}
+
+
+def test_keys_of_texts_follow_from_the_salt(tmp_path: Path) -> None:
+    """Or else anyone could find two texts of one key, whose units would always be in one block."""
+    source = table(tmp_path, [f"person {i}" for i in range(50)], np.zeros(50))
+    (descriptor,) = list_row_groups(source.files[0])
+    keys = [
+        {*next(read_keyed(descriptor, ["x"], "u", salt, 99))[1].to_pylist()} for salt in (SALT, SALT[::-1])
+    ]
+    assert len(keys[0]) == len(keys[1]) == 50 and not keys[0] & keys[1]
 
 
 @pytest.mark.parametrize("unit", [None, "u"])
@@ -418,6 +470,32 @@ def test_a_function_that_cannot_be_imported_fails_the_pipeline_in_a_sentence(dat
         beam.Pipeline(runner=EmbeddedRunner()) as pipeline,
     ):
         _ = pipeline | ReadBlocks(source) | EvaluateSubsamples(splitting(source), nowhere)
+
+
+def test_a_block_that_cannot_be_evaluated_is_not_quoted_and_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is wrong is no failure of the function, which would be a block without an answer."""
+    closed = []
+
+    class Failing:
+        def __init__(self, _: Function) -> None:
+            pass
+
+        def run(self, rows: bytes) -> None:
+            raise ValueError("a row of person 4711")
+
+        def close(self) -> None:
+            closed.append(self)
+
+    monkeypatch.setattr("transforms.evaluate_subsamples.FunctionRunner", Failing)
+    step = _Evaluate(splitting(table(tmp_path, people(9), np.zeros(9))), MEAN)
+    step.setup()
+    with pytest.raises(RoundError, match=r"^Evaluating subsamples failed with ValueError at ") as caught:
+        list(step.process((0, [])))
+    assert "4711" not in "".join(traceback.format_exception(caught.value))
+    step.teardown()
+    assert closed == [step.runner]
 
 
 def test_a_row_has_one_identity_whichever_rows_are_left_out(

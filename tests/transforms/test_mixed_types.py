@@ -102,3 +102,17 @@ def test_functions_see_one_type(tmp_path: Path, kinds: list[pa.DataType], one: p
     assert table.schema.field("x").type == one
     held = np.sort(table.column("x").drop_null().to_numpy())
     assert held.tolist() == [0] * len(kinds) + [1] * len(kinds)
+
+
+def test_functions_see_one_type_of_each_column_also_of_numbers_that_it_rounds(tmp_path: Path) -> None:
+    """A number that float64 does not hold is no error, which would tell of its row."""
+    for name, x, y in (("a", pa.int64(), pa.int8()), ("b", pa.float32(), pa.int16())):
+        rows = {"x": pa.array([2**53 + 1 if name == "a" else 1], x), "y": pa.array([5], y)}
+        pq.write_table(pa.table(rows), tmp_path / f"{name}.parquet")
+    source = open_source(str(tmp_path), ["x", "y"])
+    splitting = Splitting(source.columns, None, 1, SALT, mixed=source.mixed)
+    read = [split_rows(splitting, each) for file in source.files for each in list_row_groups(file)]
+    [(_, stream)] = gather(splitting, 0, [shard for shards in read for _, shard in shards])
+    table = pa.ipc.open_stream(stream).read_all()
+    assert [field.type for field in table.schema] == [pa.float64(), pa.int64()]
+    assert table.to_pydict() == {"x": [2.0**53, 1.0], "y": [5, 5]}

@@ -8,6 +8,9 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
+import traceback
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,6 +23,7 @@ from transforms import gather_parts
 from transforms import spill as module
 from transforms.embedded_runner import EmbeddedRunner
 from transforms.list_files import File
+from transforms.plain_errors import RoundError
 from transforms.read_blocks import Descriptor
 from transforms.spill import Place, Spill, made_spills
 
@@ -148,6 +152,9 @@ def test_the_spill_of_a_step_is_gone_with_the_step() -> None:
             os.fstat(descriptor)
         found = pickle.loads(pickle.dumps(spill)).another()
         assert found is not spill and found.writes
+        later = Spill()
+    Spill()
+    assert made == [spill, later]  # so those of steps end the list of nobody
 
 
 def test_another_process_keeps_its_pieces() -> None:
@@ -211,7 +218,8 @@ def test_what_a_run_spilled_can_be_freed_at_its_end() -> None:
     assert outside.writes and Spill().writes
 
 
-def test_a_piece_that_was_pickled_before_its_spill_was_emptied_is_not_written() -> None:
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_piece_that_was_pickled_before_its_spill_was_emptied_is_not_written(begun: bool) -> None:
     class Slow:
         def __reduce__(self) -> tuple[object, ...]:
             spill.empty()
@@ -219,8 +227,11 @@ def test_a_piece_that_was_pickled_before_its_spill_was_emptied_is_not_written() 
 
     spill = Spill(lambda: 1 << 30)
     slow = Slow()
+    if begun:
+        spill.put(b"rows")
     assert spill.put(slow) is slow
-    assert not spill.writes and spill._file < 0
+    assert not spill.writes and begun == (spill._file >= 0)
+    assert not begun or os.fstat(spill._file).st_size == 0
 
 
 def test_the_room_is_asked_for_once_the_first_piece_comes() -> None:
@@ -238,6 +249,49 @@ def test_a_folder_that_takes_no_file_is_tried_once(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(tempfile, "TemporaryFile", fails)
     spill = Spill(lambda: 1 << 30)
     assert spill.put(b"rows") == b"rows" and not spill.writes
+
+
+def test_a_disk_that_frees_nothing_ends_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was released stays so."""
+
+    def fails(*_: object) -> None:
+        raise OSError(errno.EIO, "broken")
+
+    spill = Spill()
+    spill.put(b"rows")
+    monkeypatch.setattr(os, "ftruncate", fails)
+    spill.empty()
+    assert not spill.writes
+
+
+def test_threads_that_want_a_piece_at_once_read_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    spill, read = Spill(), list[object]()
+    place = spill.put({1, 2})
+
+    def slowly(kept: object) -> object:
+        read.append(kept)
+        time.sleep(0.05)
+        return Spill.get(spill, kept)
+
+    monkeypatch.setattr(spill, "get", slowly)
+    with ThreadPoolExecutor(4) as threads:
+        held = list(threads.map(spill.share, [place] * 4))
+    assert read == [place] and all(piece is held[0] for piece in held)
+
+
+@pytest.mark.parametrize("given", ["here", "nowhere"])
+def test_tmpdir_is_the_folder_that_it_was_when_the_process_began(tmp_path: Path, given: str) -> None:
+    """Also where it is relative to another folder; one that is not there is passed over, as Python does."""
+    (tmp_path / "here").mkdir()
+    script = (
+        "import os, tempfile; tempfile._get_default_tempdir = lambda *_: '/elsewhere'; "
+        "import transforms.spill; os.chdir('/'); print(tempfile.gettempdir())"
+    )
+    environment = os.environ | {"TMPDIR": given, "PYTHONPATH": os.getcwd()}
+    printed = subprocess.check_output(
+        [sys.executable, "-c", script], env=environment, text=True, cwd=tmp_path
+    )
+    assert printed.strip() == (str(tmp_path / "here") if given == "here" else "/elsewhere")
 
 
 @pytest.mark.parametrize("given", [True, False])
@@ -272,6 +326,34 @@ def test_a_place_without_its_file_is_an_error() -> None:
     stranger.put(b"")
     with pytest.raises(OSError, match="incomplete"):
         stranger.get(Place(1 << 20, (6,)))
+
+
+def test_pieces_of_a_part_can_be_read_again_until_they_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one: together they may be larger than memory. A step that was done must not run on none."""
+    spill, read = Spill(), list[object]()
+    pieces = gather_parts.Pieces([spill.put(b"one"), spill.put(b"two")], spill)
+    monkeypatch.setattr(spill, "get", lambda kept: read.append(kept) or Spill.get(spill, kept))
+    assert next(iter(pieces)) == b"one" and len(read) == 1
+    assert list(pieces) == list(pieces) == [b"one", b"two"]
+    pieces.clear()
+    with pytest.raises(RuntimeError, match="were let go"):
+        iter(pieces)
+
+
+def test_rows_that_cannot_be_gathered_are_not_quoted() -> None:
+    """Neither where they are split nor where their pieces come together."""
+
+    def fails(*_: object) -> Iterator[tuple[int, list[object]]]:
+        yield 0, [b"rows"]
+        raise ValueError("a row of person 4711")
+
+    for step in (
+        lambda: list(gather_parts._split(None, fails, 1, "Testing", "test rows", Spill())),
+        lambda: gather_parts._list((0, (pieces for _, pieces in fails())), "Testing", Spill()),
+    ):
+        with pytest.raises(RoundError, match=r"^Testing failed with ValueError at test_spill\.py:") as caught:
+            step()
+        assert "4711" not in "".join(traceback.format_exception(caught.value))
 
 
 def _pieces(descriptor: Descriptor) -> list[tuple[int, bytes]]:

@@ -1,6 +1,6 @@
 """Blocks are split by group: each record is in its own group, once, whatever the blocks were."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,3 +89,49 @@ def test_a_unit_is_sampled_independently_in_its_groups() -> None:
 def test_records_without_groups_are_refused() -> None:
     with pytest.raises(ValueError, match="have no groups"):
         list(reader(1).blocks_of([Block(np.zeros((1, 2), np.int64), np.zeros(1, np.uint64))], [0]))
+
+
+def test_the_salt_of_groups_is_not_in_any_text() -> None:
+    assert "secrets" not in repr(reader(2, SALT))
+
+
+def test_more_groups_than_a_byte_counts_are_told_apart() -> None:
+    n = 1000
+    points, ids = np.zeros((n, 2), np.int64), np.arange(n, dtype=np.uint64)
+    element = [Block(points, ids, None, np.arange(n)[::-1].copy())]
+    got = {number: block.ids.tolist() for number, block in reader(n).blocks_of(element, range(n))}
+    assert got == {number: [n - 1 - number] for number in range(n)}
+
+
+def test_what_is_left_out_of_a_group_without_records_is_counted() -> None:
+    """Also of the last group."""
+    counts = np.array([[0, 0, 0, 0], [3, 0, 0, 1], [0, 0, 0, 0], [0, 2, 0, 0]])
+    element = [Block(np.ones((2, 2), np.int64), np.arange(2, dtype=np.uint64), counts, np.zeros(2, int))]
+    got = {number: block for number, block in reader(4).blocks_of(element, range(4))}
+    assert [len(got[number].ids) for number in range(4)] == [2, 0, 0, 0]
+    for number, left in enumerate(counts):
+        given = got[number].outside
+        assert (given is None and not left.any()) or np.array_equal(given, left)
+
+
+@dataclass(frozen=True)
+class GivenOfQuestions:
+    """Questions with one block each, whose only record has the number of its question as identity."""
+
+    def blocks_of(self, element: list[int], due: Sequence[int]) -> Iterator[tuple[int, Block]]:
+        element += due
+        for question in due:
+            ids = np.array([question], dtype=np.uint64)
+            yield question, Block(np.zeros((1, 2), np.int64), ids, None, np.array([1]))
+
+
+def test_questions_with_groups_and_without_have_their_own_strands() -> None:
+    """A question that is not due is not read, since that takes as long as for one that is."""
+    reader_of_all = ReaderOfGroups(GivenOfQuestions(), (GroupSplit(3, 2), None, GroupSplit(2, 2), None))
+    assert reader_of_all.owners == [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (2, 1), (3, 0)]
+    for due, questions in ((range(7), [0, 1, 2, 3]), ([6, 4], [2, 3]), ([0], [0]), ([3], [1]), ([], [])):
+        asked: list[int] = []
+        got = {strand: block.ids.tolist() for strand, block in reader_of_all.blocks_of(asked, due)}
+        known = {1: [0], 3: [1], 5: [2], 6: [3]}
+        assert sorted(asked) == questions
+        assert got == {strand: known.get(strand, []) for strand in due}

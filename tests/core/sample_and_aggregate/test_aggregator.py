@@ -193,9 +193,13 @@ def test_a_rounded_mean_errs_by_up_to_half_a_step():
     """Where there is next to no noise, that is what is said."""
     grid = Grid((0.0,), (9.0,), 1.0)
     plan = plan_for("average", blocks=40, fraction=1.0, grid=grid, budget=Budget(300.0, 1e-6))
-    points = np.repeat([3, 4], 20)[:, None]
-    found = release(plan, points, 0)
-    assert abs(found.value[0] - points.mean()) == 0.5 <= found.errors[0] < 0.6
+    away = []
+    for lower in range(41):
+        points = np.repeat([3, 4], [lower, 40 - lower])[:, None]
+        found = release(plan, points, 0)
+        away.append(abs(found.value[0] - points.mean()))
+        assert found.errors[0] < 0.6
+    assert max(away) == away[20] == 0.5 <= found.errors[0]
 
 
 def test_the_errors_of_several_axes_share_the_probability_that_they_fail():
@@ -240,7 +244,8 @@ def test_auto_takes_a_median_where_bounds_are_wide_and_axes_unlike():
         assert plan.method in ("median", "smooth_median") or (d, blocks) == (5, 300)
         assert plan.promises["errors"] is not None
         assert set(plan.alternatives) == set(NAMES) - {plan.method}
-    assert plan_for("auto", fraction=0.3).method == "one_cluster"
+    for fraction in (0.3, 0.5):
+        assert plan_for("auto", fraction=fraction).method == "one_cluster"
     assert plan_for("auto", fraction=0.3, budget=Budget(1.0, 0.0)).method == "average"
 
 

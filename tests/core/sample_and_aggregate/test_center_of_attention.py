@@ -93,6 +93,18 @@ def test_local_sensitivities_by_definition(seed, m, d):
     assert local.tolist() == expected
 
 
+@pytest.mark.parametrize("held", [1, 50, 10**6])
+def test_the_center_does_not_depend_on_how_many_distances_are_held_at_a_time(held, monkeypatch):
+    points, _ = answers(5, 23, 2)
+    center, local = attention(points, 2 * SIZE)
+    monkeypatch.setattr("core.sample_and_aggregate.center_of_attention._DISTANCES", held)
+    monkeypatch.setattr(
+        np, "empty", lambda shape, dtype: np.full(shape, -1, dtype)
+    )  # or chance might be right
+    again, bounds = attention(points, 2 * SIZE)
+    assert np.array_equal(center, again) and np.array_equal(local, bounds)
+
+
 def test_a_smaller_bound_would_not_do():
     """Half of A(0) is exceeded by some pair of neighbors, on a line and in the plane."""
     for d in (1, 2):

@@ -126,6 +126,19 @@ def test_the_cells_of_all_axes_share_the_probability_that_their_promise_fails(ax
     assert choice.scale * missed_scores(most + 1, failure) > method._margin
 
 
+def test_nothing_is_promised_where_one_axis_has_more_cells_than_the_promise_allows():
+    """The other axis has few points, so that its cells always are few enough."""
+    grid, promised = Grid((0.0, 0.0), (3.0, 2.0**20), 1.0), []
+    for blocks in range(10, 300, 5):
+        params = SampleAndAggregate(blocks)
+        method = MedianOfAnswers(Setting(grid, params, BUDGET, ADD, bytes(16)))
+        (step,) = method.rounds(1.0)
+        most = method._promised_cells(step.choice)
+        promised.append(method.accuracy(1.0).promises.errors is not None)
+        assert promised[-1] == all(cells.last + 1 <= most for cells in step.cells)
+    assert True in promised and False in promised
+
+
 @pytest.mark.parametrize("blocks", [9, 10])
 def test_a_radius_tells_of_the_median_only_if_it_holds_more_than_half(blocks):
     """In the plane, as many answers are 0 as the radius holds, and all others are far away."""
@@ -153,3 +166,16 @@ def test_the_noise_of_the_smooth_median_vanishes_as_fast_as_promised(beta):
                 points = np.repeat([1000 - others, others], [agreeing, blocks - agreeing])
                 smooth = smooth_sensitivity(Counts.of(points), 1000, MEDIAN, beta, REPLACE)
                 assert smooth <= 1000 * np.exp(-beta * spare) * (1 + 1e-9)
+
+
+def test_the_promised_spread_covers_a_median_with_noise_between_two_groups_of_stable_answers():
+    """They are 2 D apart, and so is the median from what one change makes of it."""
+    grid, wide = Grid((0.0,), (2.0**20,), 1.0), 1000
+    params = SampleAndAggregate(2000, stable_fraction=1.0)
+    method = SmoothMedianOfAnswers(Setting(grid, params, Budget(4.0, 1e-6), ADD, bytes(16)))
+    noise, promises = method._round(1.0).noise, method.accuracy(1.0).promises
+    counts = Counts.of(np.repeat([5000 - wide, 5000 + wide], 1000))
+    smooth = smooth_sensitivity(counts, grid.extents[0], MEDIAN, noise.beta, REPLACE)
+    assert smooth >= 2 * wide
+    moved = wide + noise.scale(smooth) * noise.tail(method._failure)
+    assert moved <= promises.spread_factor * wide + promises.errors[0] <= 1.1 * moved

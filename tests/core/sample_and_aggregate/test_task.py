@@ -16,12 +16,12 @@ from core.noise import Noise
 from core.order_statistics import smooth_sensitivity
 from core.rounds import Block, run_in_memory
 from core.sample_and_aggregate.average import ClampedAverage
-from core.sample_and_aggregate.found import Stable, Unstable
+from core.sample_and_aggregate.found import Result, Stable, Unstable
 from core.sample_and_aggregate.median import MEDIAN
 from core.sample_and_aggregate.outputs import Outputs
 from core.sample_and_aggregate.params import SampleAndAggregate
 from core.sample_and_aggregate.smooth_median import SmoothMedian
-from core.sample_and_aggregate.stable_radius import RATIO, StableRadius
+from core.sample_and_aggregate.stable_radius import RATIO, StableRadius, candidate_radii
 from core.sample_and_aggregate.task import SAMPLE_AND_AGGREGATE
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
@@ -70,6 +70,28 @@ def test_outputs_merge_free_of_order(a, b, c):
     assert (a + b) + c == a + (c + b)
     assert a + collected([]) == a
     assert a + a == a
+
+
+def test_outputs_are_equal_only_if_their_answers_are():
+    """Tests compare what memory and engines collect by this."""
+    one = collected([(1, 4, 5), (2, 0, 0)])
+    assert one == collected([(2, 0, 0), (1, 4, 5)])
+    for other in ([(1, 4, 6), (2, 0, 0)], [(1, 4, 5), (3, 0, 0)], [(1, 4, 5)]):
+        assert one != collected(other)
+
+
+def test_a_radius_of_no_width_is_a_radius():
+    result = Stable(np.array([1, 2]), 0, (0.0, 2.0), 0).result(Grid((0.0, 0.0), (9.0, 9.0), 0.5))
+    assert result == Result((0.5, 1.0), 0.0, (0.0, 1.0), 0)
+
+
+@pytest.mark.parametrize("extents", [(1,), (7, 7), (1000, 3), (50, 60, 70)])
+def test_some_radius_about_a_corner_holds_the_whole_domain(extents):
+    radii = candidate_radii(Grid((0.0,) * len(extents), tuple(map(float, extents)), 1.0))
+    diagonal = math.hypot(*extents)
+    assert radii[0] == 0 and diagonal <= radii[-1] <= diagonal + 2
+    assert (np.diff(radii) > 0).all()
+    assert (radii[2:] <= RATIO * radii[1:-1] + 1).all()
 
 
 def test_missing_and_unknown_blocks():
@@ -282,6 +304,7 @@ LINE = Grid((-10.0,), (10.0,), 1e-3)
         (lambda: SampleAndAggregate(100, ranges="wide"), "ranges"),
         (lambda: SampleAndAggregate(100, failure=1.0), "failure"),
         (lambda: plan_for("one_cluster", budget=PURE), "delta is 0"),
+        (lambda: plan_for("median", grid=Grid((0.0,) * 2, (2.0**40,) * 2, 1.0)), "step"),
     ],
 )
 def test_bad_parameters_say_so(make, field):
