@@ -57,10 +57,12 @@ from transforms.function_process import home_in, remove
 from transforms.sandbox import shown_of
 
 _PROGRAM = f"{__package__}.function_process"
-_MEMORY, _LEAST, _EACH_SECOND = 1 << 10, 1 << 16, 1 << 17
+_MEMORY, _LEAST, _EACH_SECOND, _FEW = 1 << 10, 1 << 16, 1 << 17, 32
 """A subsample may be sent there if its bytes and `_LEAST` more are at most the limit of memory by `_MEMORY`,
-and its bytes at most the limit of time times `_EACH_SECOND`. The functions take no more than half of either:
-of bits they make floats, 64 times as many bytes, and have at most eight copies of them.
+and the limit of time times `_EACH_SECOND`, less by the factor by which an answer has more than `_FEW` axes.
+The functions take no more than half of either: of bits they make floats, 64 times as many bytes, and have at
+most eight copies of them. Any subsample takes some milliseconds, and a regression a time for each value that
+grows with its features.
 """
 
 _START = 120.0
@@ -287,7 +289,8 @@ class FunctionRunner:
 
     def _may_share(self, rows: bytes) -> bool:
         function = self.function
-        most = min((function.megabytes << 20) / _MEMORY - _LEAST, function.seconds * _EACH_SECOND)
+        each_second = _EACH_SECOND * min(1.0, _FEW / function.grid.dimension)
+        most = min((function.megabytes << 20) / _MEMORY, function.seconds * each_second) - _LEAST
         return function.shares and not self._report_errors and len(rows) <= most
 
     def _exchange(self, order: bytes, rows: bytes, patience: float) -> bytes:

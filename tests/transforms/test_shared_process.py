@@ -154,8 +154,8 @@ LARGE = stream(pa.record_batch({name: np.arange(4096.0) ** power for power, name
         ({"constant_time": True, "seconds": 1.0}, False),
         ({"megabytes": (len(LARGE) >> 10) + 65}, True),
         ({"megabytes": (len(LARGE) >> 10) + 63}, False),
-        ({"seconds": 1.001 * len(LARGE) / 2**17}, True),
-        ({"seconds": 0.999 * len(LARGE) / 2**17}, False),
+        ({"seconds": 1.001 * (len(LARGE) + 2**16) / 2**17}, True),
+        ({"seconds": 0.999 * (len(LARGE) + 2**16) / 2**17}, False),
         ({"place": "tests.transforms.attacks:mean"}, False),
     ],
 )
@@ -166,6 +166,25 @@ def test_a_subsample_is_answered_alone_where_it_could_meet_a_limit_or_is_of_anot
     with made(place, **more) as runner:
         assert runner.run(LARGE) is not None
         assert len(list(processes(runner))) == shares
+
+
+@pytest.mark.parametrize(("features", "shares"), [(32, True), (64, False), (1000, False)])
+def test_features_by_which_a_regression_takes_longer_make_it_one_of_its_own_process(
+    features: int, shares: bool
+) -> None:
+    """1,000 bits of 1,010 rows took 2.3 seconds of 1.7."""
+    bits = np.random.default_rng(5).random((features + 1, features + 10)) < 0.5
+    rows = stream(pa.record_batch({f"x{i}": each for i, each in enumerate(bits)}))
+    grid = Grid((-1.0,) * features, (1.0,) * features, 2.0**-9)
+    seconds = (len(rows) + 2**16) / 2**17 * (1.001 if features <= 64 else 30)
+    with FunctionRunner(Function(LINEAR, grid, seconds=seconds)) as runner:
+        assert runner._may_share(rows) is shares
+
+
+def test_a_limit_of_milliseconds_which_even_a_small_subsample_meets_is_that_of_its_own_process() -> None:
+    small = stream(pa.record_batch({"a": [1.0, 2.0, 4.0], "b": [3.0, 1.0, 2.0]}))
+    with made("shoal.analyses.association:threshold", seconds=0.02) as runner:
+        assert not runner._may_share(small)
 
 
 def test_a_file_that_is_named_like_a_function_of_shoal_is_answered_alone(tmp_path: Path) -> None:
