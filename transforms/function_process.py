@@ -97,7 +97,7 @@ def main(
             function = getattr(own, name)
             if not callable(function):
                 raise TypeError(f"{name} is not callable")
-            function = partial(function, **given)
+            function, keeps_nothing = partial(function, **given), _lies_here(own)
         except BaseException as error:
             problem = f"{type(error).__name__}: {error}" if limits.report_errors else type(error).__name__
             control.sendall(FAILED + problem.encode()[:_MOST_ERROR_BYTES])
@@ -118,7 +118,7 @@ def main(
                 return
             child = os.fork()
             if child == 0:
-                _run_child(function, handed[0], folder, shared, limits, order == SHARE)
+                _run_child(function, handed[0], folder, shared, limits, order == SHARE and keeps_nothing)
             os.close(handed[0])
             if control.recv(1) != END:
                 os.kill(child, signal.SIGKILL)
@@ -128,6 +128,13 @@ def main(
             if not limits.sandbox:
                 _renew(folder)  # before the next request, which it must not delay
             control.sendall(END)
+
+
+def _lies_here(module: ModuleType) -> bool:
+    """Return whether a module that is named like one of Shoal is that one, and not one of another folder."""
+    root = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    own = os.path.join(root, *module.__name__.split(".")) + ".py"
+    return os.path.realpath(getattr(module, "__file__", None) or "") == own
 
 
 def _run_text(file: str, text: bytearray) -> ModuleType:

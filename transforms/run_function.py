@@ -10,9 +10,10 @@ children ends with the process. Files elsewhere, such as in /dev/shm, end in a s
 
 Fork and end of a process cost more than a simple fit. So one process answers many subsamples by the
 functions of `SHARING`. These are parts of Shoal, which keep nothing, and whose answers follow from the rows
-to the last bit, wherever these lie in memory. Only an answer is taken from there: after anything else a
-process of its own answers the subsample, as it would have done. What that process alone could fail at are its
-limits of memory and time. So a subsample is only sent to the shared one where it is far from both.
+to the last bit, wherever these lie in memory. A module of another folder that has the name of theirs shares
+nothing. Only an answer is taken from there: after anything else a process of its own answers the subsample,
+as it would have done. What that process alone could fail at are its limits of memory and time. So a subsample
+is only sent to the shared one where it is far from both.
 
 This protects against faulty functions, not against malicious ones. The function runs as the user of the
 worker, and processes leave traces. A malicious function can read the input, write files elsewhere, use the

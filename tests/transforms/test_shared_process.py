@@ -193,6 +193,21 @@ def test_a_file_that_is_named_like_a_function_of_shoal_is_answered_alone(tmp_pat
         assert [runner.run(LARGE).tolist() for _ in range(3)] == [[640, 512]] * 3
 
 
+def test_a_module_of_another_folder_that_is_named_like_one_of_shoal_shares_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a notebook runs in a folder with another version of Shoal."""
+    analyses = tmp_path / "shoal" / "analyses"
+    analyses.mkdir(parents=True)
+    for folder in (analyses, analyses.parent):
+        (folder / "__init__.py").write_text("")
+    text = "seen = []\ndef linear(rows):\n    seen.append(0)\n    return [len(seen) / 4, 0]\n"
+    (analyses / "regression.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with made(LINEAR) as runner:
+        assert [runner.run(LARGE).tolist() for _ in range(3)] == [[640, 512]] * 3
+
+
 def test_the_time_of_each_subsample_counts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Together they take longer than the limit."""
     place = "tests.transforms.attacks:mean_slowly"

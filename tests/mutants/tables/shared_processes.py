@@ -116,6 +116,14 @@ SHARED = (
     Mutant(
         12,
         _PROCESS,
+        "a module of any folder that is named like one of Shoal is trusted",
+        "order == SHARE and keeps_nothing",
+        "order == SHARE",
+        _SHARED,
+    ),
+    Mutant(
+        12,
+        _PROCESS,
         "every process answers as many subsamples as come",
         "                answers = many\n",
         "                answers = True\n",
