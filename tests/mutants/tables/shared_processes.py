@@ -177,4 +177,12 @@ SHARED = (
         "varies = widest > 0",
         _ANALYSES,
     ),
+    Mutant(
+        12,
+        _ROWS,
+        "columns far from 0 count as those of one value",
+        "_ROUNDING = 1e-14",
+        "_ROUNDING = 1e-12",
+        _ANALYSES,
+    ),
 )
