@@ -103,7 +103,7 @@ def main(
             function = getattr(own, name)
             if not callable(function):
                 raise TypeError(f"{name} is not callable")
-            function = partial(function, **given)
+            function, keeps_nothing = partial(function, **given), _lies_here(own)
         except BaseException as error:
             problem = f"{type(error).__name__}: {error}" if limits.report_errors else type(error).__name__
             control.sendall(FAILED + problem.encode()[:_MOST_ERROR_BYTES])
@@ -118,7 +118,7 @@ def main(
         gc.freeze()  # fewer shared pages are copied when children write to them
         _use_huge_pages()
         control.sendall(READY)
-        while _answers(control, function, folder, shared, limits):
+        while _answers(control, function, folder, shared, limits, keeps_nothing):
             pass
 
 
@@ -128,6 +128,7 @@ def _answers(
     folder: str,
     shared: Sequence[tuple[int, int]],
     limits: Limits,
+    keeps_nothing: bool,
 ) -> bool:
     """Fork a child for the next request, and end it when it is told; return whether there was one."""
     order, handed, _, _ = socket.recv_fds(control, 1, 1)
@@ -135,7 +136,7 @@ def _answers(
         return False
     child = os.fork()
     if child == 0:
-        _run_child(function, handed[0], folder, shared, limits, order == SHARE)
+        _run_child(function, handed[0], folder, shared, limits, order == SHARE and keeps_nothing)
     os.close(handed[0])
     if control.recv(1) != END:
         os.kill(child, signal.SIGKILL)
@@ -146,6 +147,13 @@ def _answers(
         _renew(folder)  # before the next request, which it must not delay
     control.sendall(END)
     return True
+
+
+def _lies_here(module: ModuleType) -> bool:
+    """Return whether a module that is named like one of Shoal is that one, and not one of another folder."""
+    root = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    own = os.path.join(root, *module.__name__.split(".")) + ".py"
+    return os.path.realpath(getattr(module, "__file__", None) or "") == own
 
 
 def _run_text(file: str, text: bytearray) -> ModuleType:

@@ -10,9 +10,10 @@ children ends with the process. Files elsewhere, such as in /dev/shm, end in a s
 
 Fork and end of a process cost more than a simple fit. So one process answers many subsamples by the
 functions of `SHARING`. These are parts of Shoal, which keep nothing, and whose answers follow from the rows
-to the last bit, wherever these lie in memory. Only an answer is taken from there: after anything else a
-process of its own answers the subsample, as it would have done. What that process alone could fail at are its
-limits of memory and time. So a subsample is only sent to the shared one where it is far from both.
+to the last bit, wherever these lie in memory. A module of another folder that has the name of theirs shares
+nothing. Only an answer is taken from there: after anything else a process of its own answers the subsample,
+as it would have done. What that process alone could fail at are its limits of memory and time. So a subsample
+is only sent to the shared one where it is far from both.
 
 This protects against faulty functions, not against malicious ones. The function runs as the user of the
 worker, and processes leave traces. A malicious function can read the input, write files elsewhere, use the
@@ -62,8 +63,9 @@ _LEAST, _EACH_BYTE, _EACH_VALUE = 1 << 26, 4, 128
 """Bytes that the functions of `SHARING` surely need less than half of: by themselves, for each byte of the
 rows, and for each value, of which they have at most eight copies as floats."""
 
-_EACH_SECOND = 1 << 22
-"""Values, times columns, for which these functions surely take less than half a second of processor time."""
+_FIRST, _EACH_SECOND = 1 << 18, 1 << 22
+"""Values, times columns, which these functions surely answer in half a second of processor time; and how many
+of them take as long as the least subsample does."""
 
 _START = 120.0
 """Seconds within which the module of the function must be imported."""
@@ -295,10 +297,8 @@ class FunctionRunner:
         batch = pa.ipc.open_stream(rows).read_next_batch()
         values = batch.num_rows * batch.num_columns
         memory = _LEAST + _EACH_BYTE * len(rows) + _EACH_VALUE * values
-        return (
-            memory <= function.megabytes << 20
-            and values * batch.num_columns <= function.seconds * _EACH_SECOND
-        )
+        time = _FIRST + values * batch.num_columns
+        return memory <= function.megabytes << 20 and time <= function.seconds * _EACH_SECOND
 
     def _exchange(self, order: bytes, rows: bytes, patience: float) -> bytes:
         """Send the rows to the child, or to a new one if there is none; return its response."""

@@ -47,6 +47,16 @@ def test_slopes_are_those_of_least_squares_at_any_scale(rows: int, features: int
         assert np.allclose(found * np.append(scale * np.ones(features), 1), exact, rtol=1e-8)
 
 
+@pytest.mark.parametrize("far", [1e11, 1e12, 1e13])
+def test_slopes_are_those_of_least_squares_far_from_0(far: float) -> None:
+    """As for times in nanoseconds: float64 has hundreds of values from here to one more."""
+    rng = np.random.default_rng(8)
+    x, z = rng.integers(0, 256, 2000) / 256, rng.normal(size=2000)
+    y = 3 * x + z + rng.normal(size=2000) / 10
+    exact = np.linalg.lstsq(np.column_stack([x, z, np.ones(2000)]), y)[0][:2]
+    assert np.allclose(regression.linear(table(x + far, z, y)), exact, rtol=1e-3)
+
+
 def test_slopes_of_dependent_features_are_the_smallest_ones() -> None:
     """Features 0, 2 and 3 are one, on other scales; and the other one does not vary."""
     rng = np.random.default_rng(2)

@@ -165,8 +165,8 @@ NEEDED = 3 * SIZE * 128 + 4 * len(LARGE) >> 20
         ({"constant_time": True, "seconds": 1.0}, False),
         ({"megabytes": 65 + NEEDED}, True),
         ({"megabytes": 64 + NEEDED}, False),
-        ({"seconds": 1.001 * SIZE * 9 / 2**22}, True),
-        ({"seconds": 0.999 * SIZE * 9 / 2**22}, False),
+        ({"seconds": 1.001 * (SIZE * 9 / 2**22 + 1 / 16)}, True),
+        ({"seconds": 0.999 * (SIZE * 9 / 2**22 + 1 / 16)}, False),
         ({"place": "tests.transforms.attacks:mean"}, False),
     ],
 )
@@ -196,9 +196,31 @@ def test_a_subsample_that_may_share_takes_less_than_half_of_either_limit(place: 
         assert list(processes(runner)) == []
 
 
+def test_a_limit_of_milliseconds_which_even_a_small_subsample_meets_is_that_of_its_own_process() -> None:
+    small = stream(pa.record_batch({"a": [1.0, 2.0, 4.0], "b": [3.0, 1.0, 2.0]}))
+    with made("shoal.analyses.association:threshold", seconds=0.05) as runner:
+        assert runner.run(small) is not None
+        assert list(processes(runner)) == []
+
+
 def test_a_file_that_is_named_like_a_function_of_shoal_is_answered_alone(tmp_path: Path) -> None:
     text = "seen = []\ndef linear(rows):\n    seen.append(0)\n    return [len(seen) / 4, 0]\n"
     with made(LINEAR, text=text) as runner:
+        assert [runner.run(LARGE).tolist() for _ in range(3)] == [[640, 512]] * 3
+
+
+def test_a_module_of_another_folder_that_is_named_like_one_of_shoal_shares_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a notebook runs in a folder with another version of Shoal."""
+    analyses = tmp_path / "shoal" / "analyses"
+    analyses.mkdir(parents=True)
+    for folder in (analyses, analyses.parent):
+        (folder / "__init__.py").write_text("")
+    text = "seen = []\ndef linear(rows):\n    seen.append(0)\n    return [len(seen) / 4, 0]\n"
+    (analyses / "regression.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with made(LINEAR) as runner:
         assert [runner.run(LARGE).tolist() for _ in range(3)] == [[640, 512]] * 3
 
 

@@ -521,8 +521,8 @@ TRIED = (
         12,
         "pipelines/run/check_function.py",
         "a function that answers the same is said to answer differently",
-        "first is not None and first != second:",
-        "first is not None and first == second:",
+        "if first is not None and not np.array_equal",
+        "if first is not None and np.array_equal",
         Selection(("tests/pipelines/run/test_check_function.py",), "said_at_the_end"),
     ),
     Mutant(
