@@ -154,7 +154,7 @@ def test_a_block_is_the_same_whichever_rows_arrive_first(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("unit", [None, "u"])
-def test_a_block_has_its_rows_in_the_order_of_files_and_in_these_of_places(
+def test_a_block_has_its_rows_in_the_order_of_files_and_of_their_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: str | None
 ) -> None:
     """Whatever arrives first, also where a row group is split in several goes.

@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -268,14 +268,22 @@ def test_threads_that_want_a_piece_at_once_read_it_once(monkeypatch: pytest.Monk
     spill, read = Spill(), list[object]()
     place = spill.put({1, 2})
 
+    again, all_there = threading.Event(), threading.Barrier(4)
+
     def slowly(kept: object) -> object:
+        if read:
+            again.set()
         read.append(kept)
-        time.sleep(0.05)
+        again.wait(0.5)
         return Spill.get(spill, kept)
+
+    def share(kept: object) -> object:
+        all_there.wait()
+        return spill.share(kept)
 
     monkeypatch.setattr(spill, "get", slowly)
     with ThreadPoolExecutor(4) as threads:
-        held = list(threads.map(spill.share, [place] * 4))
+        held = list(threads.map(share, [place] * 4))
     assert read == [place] and all(piece is held[0] for piece in held)
 
 
