@@ -24,7 +24,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -130,7 +130,7 @@ def _answers(
     limits: Limits,
     keeps_nothing: bool,
 ) -> bool:
-    """Fork a child for the next request, and end it when it is told; return whether there was one."""
+    """Fork a child for the next request, and end it when it is told; return whether another may come."""
     order, handed, _, _ = socket.recv_fds(control, 1, 1)
     if order not in (RUN, SHARE):  # the requesting process ended
         return False
@@ -142,7 +142,8 @@ def _answers(
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)  # it writes no more
         return False
-    _end_children(child)
+    if not _end_children(child):
+        return False
     if not limits.sandbox:
         _renew(folder)  # before the next request, which it must not delay
     control.sendall(END)
@@ -283,37 +284,47 @@ def _copy_shared(shared: Sequence[tuple[int, int]]) -> None:
         ctypes.memmove(start, content, size)
 
 
-def _end_children(child: int) -> None:
-    """Kill the started process and all of its descendants, so that none is left for the next subsample."""
+def _end_children(child: int) -> bool:
+    """Kill the started process and all of its descendants, so that none is left for the next subsample.
+
+    Returns:
+        Whether this process did the same few things as always. If not, its memory follows from this
+        subsample, and another process must fork the next child.
+    """
     os.kill(child, signal.SIGKILL)  # it may not have a group yet
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
+    lost = False
     with contextlib.suppress(ChildProcessError):  # the usual case: there is no other one
         os.waitpid(-1, os.WNOHANG)
+        parent = os.getpid()  # the killer might find another one, if this process is killed
         try:
             killer = os.fork()
         except OSError:  # they leave no room for it
-            killer = -1
+            killer, lost = -1, True
         if killer == 0:
-            _kill_until_none(os.getppid())
+            _kill_until_none(parent)
         while True:
-            if killer < 0:
-                _kill(_children(os.getpid()))
-            os.waitpid(-1, 0)
+            if lost:
+                _kill(_children(parent))
+            if os.waitpid(-1, os.WUNTRACED)[0] == killer:
+                os.waitpid(-1, os.WNOHANG)
+                lost = True  # they ended or stopped it
+    return not lost
 
 
 def _kill_until_none(parent: int) -> None:
-    """Kill the other children of the process that forked this one, until it has none; then exit."""
+    """Kill the other children of the process that forked this one, until it ends or has none; then exit."""
     try:
-        while others := [pid for pid in _children(parent) if pid != os.getpid()]:
+        while os.getppid() == parent and (others := set(_children(parent)) - {os.getpid()}):
             _kill(others)
             time.sleep(1e-3)
     finally:
         os._exit(0)
 
 
-def _kill(processes: Sequence[int]) -> None:
+def _kill(processes: Iterable[int]) -> None:
     for pid in processes:
         with contextlib.suppress(OSError):  # it has ended, or belongs to another user
             os.kill(pid, signal.SIGKILL)

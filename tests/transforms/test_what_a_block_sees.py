@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from core.domain import Grid
+from tests.transforms.attacks import SECRET
 from tests.transforms.observer import OF_ONE_PROCESS, SEEN, UNTIDY
 from transforms.function_messages import PROCESS, SANDBOX
 from transforms.run_function import Function, FunctionRunner
@@ -15,35 +16,80 @@ from transforms.split_units import stream
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes of functions are Linux's")
 
-ENDED = """
-import os, time
+STARTED = """
+import os, signal, sys, time
 from transforms import function_process
 
-function_process._libc.prctl(function_process._SUBREAPER, 1, 0, 0, 0)
-ends = os.pipe()
-child = os.fork()
-if child == 0:
-    if {starts}:
-        os.setsid()
-        if os.fork() == 0:
+def start():
+    function_process._libc.prctl(function_process._SUBREAPER, 1, 0, 0, 0)
+    ends = os.pipe()
+    child = os.fork()
+    if child == 0:
+        if {starts}:
             os.setsid()
-            os.fork()
-    os.write(ends[1], b".")
-    time.sleep(1000)
-os.read(ends[0], 1)
+            if os.fork() == 0:
+                os.setsid()
+                os.fork()
+        os.write(ends[1], b".")
+        time.sleep(1000)
+    for _ in range(3 if {starts} else 1):
+        os.read(ends[0], 1)  # the setsid of each is done
+    return child
+
+fork = os.fork
+"""
+
+ENDED = """
+child = start()
 
 def no_room():
     raise BlockingIOError
 
-if not {room}:
-    os.fork = no_room
-function_process._end_children(child)
-print(function_process._children(os.getpid()))
+os.fork = lambda: {forks}
+usual = function_process._end_children(child)
+print(usual, function_process._children(os.getpid()))
 """
 
+REPLACED = """
+function_process._libc.prctl(function_process._SUBREAPER, 1, 0, 0, 0)
+ends, bystander = os.pipe(), fork()
+if bystander == 0:
+    time.sleep(1000)
+forking = fork()
+if forking == 0:
+    child = start()
+
+    def fork_and_end():
+        here, killer = os.getpid(), fork()
+        if killer:
+            os.kill(here, signal.SIGKILL)
+        while os.getppid() == here:
+            time.sleep(1e-3)
+        os.write(ends[1], b"%9d" % os.getpid())
+        return killer
+
+    os.fork = fork_and_end
+    function_process._end_children(child)
+os.waitpid(forking, 0)
+os.waitpid(int(os.read(ends[0], 9)), 0)
+print(os.waitpid(bystander, os.WNOHANG))
+os.fork = fork
+function_process._end_children(bystander)
+"""
+
+ONE = Grid((0.0,), (1.0,), 2.0**-9)
 ALL = Grid((0.0,) * len(SEEN), (2.0**52,) * len(SEEN), 1.0)
 QUIET = [stream(pa.record_batch({"x": np.zeros(size, dtype=np.int64)})) for size in (1, 50_000)]
 UNTIDY_ROWS = [stream(pa.record_batch({"x": [act]})) for act in range(1, len(UNTIDY))]
+
+
+def printed(code: str, **parts: object) -> str:
+    """Return what a program prints, which must raise nothing."""
+    ended = subprocess.run(
+        [sys.executable, "-c", code.format(**parts)], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert ended.stderr == ""
+    return ended.stdout
 
 
 def seen(runner: FunctionRunner, rows: bytes) -> dict[str, float]:
@@ -51,14 +97,37 @@ def seen(runner: FunctionRunner, rows: bytes) -> dict[str, float]:
     return dict(zip(SEEN, answer.tolist(), strict=True))
 
 
-@pytest.mark.parametrize(("starts", "room"), [(False, True), (True, True), (True, False)])
-def test_all_processes_of_a_block_end(starts: bool, room: bool) -> None:
-    """Also one that has no group yet, and where they leave no room for the one that would end them."""
-    code = ENDED.format(starts=starts, room=room)
-    ended = subprocess.run(
-        [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60
-    )
-    assert (ended.stdout, ended.stderr) == ("[]\n", "")
+@pytest.mark.parametrize(
+    ("starts", "forks", "usual"),
+    [
+        (False, "fork()", True),
+        (True, "fork()", True),
+        (True, "no_room()", False),
+        (True, "fork() or os.kill(os.getpid(), signal.SIGKILL)", False),
+        (True, "fork() or os.kill(os.getpid(), signal.SIGSTOP)", False),
+    ],
+)
+def test_all_processes_of_a_block_end(starts: bool, forks: str, usual: bool) -> None:
+    """Also one that has no group yet, and where they leave no room for the one that ends them, or end it."""
+    assert printed(STARTED + ENDED, starts=starts, forks=forks) == f"{usual} []\n"
+
+
+def test_no_other_process_ends_where_the_forking_process_is_killed() -> None:
+    """The one that ends the children of it is a child of another process then."""
+    assert printed(STARTED + REPLACED, starts=True) == "(0, 0)\n"
+
+
+def test_another_process_forks_after_a_block_that_was_not_ended_as_usual() -> None:
+    """Its memory follows from that block."""
+    function = Function("tests.transforms.without_room:attack", ONE, arguments={"how": "forks"})
+    with FunctionRunner(function) as runner:
+        forking = runner._process.pid
+        for x, changes in ((0.0, False), (SECRET, True), (0.0, False)):
+            before = forking
+            assert (runner.run(stream(pa.record_batch({"x": [x]}))) is None) == (x == SECRET)
+            runner.run(stream(pa.record_batch({"x": [0.0]})))
+            forking = runner._process.pid
+            assert (forking != before) == changes
 
 
 @pytest.mark.parametrize("isolation", [PROCESS, SANDBOX])
