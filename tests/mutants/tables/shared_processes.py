@@ -192,8 +192,8 @@ SHARED = (
         12,
         _PROCESS,
         "processes that a block started go on",
-        "        os.waitpid(-1, os.WNOHANG)\n",
-        "        raise ChildProcessError\n",
+        "        os.waitpid(-1, os.WNOHANG)\n        parent",
+        "        raise ChildProcessError\n        parent",
         _ATTACKS,
     ),
     Mutant(
