@@ -80,7 +80,7 @@ def test_an_attack_has_no_answer_and_touches_no_other(make: Make, how: str, capf
     assert before.tolist() == [8]
     began = time.monotonic()
     assert runner.run(SECRET) is None
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 30
     assert runner.run(HARMLESS).tolist() == before.tolist()
     assert children(runner) == ""
     assert runner.run(SECRET) is None
