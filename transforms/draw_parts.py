@@ -19,7 +19,7 @@ from transforms.plain_errors import plain_errors
 from transforms.records import Drawn, Records, check_marks
 from transforms.spill import Spill
 
-_CELLS = 1 << 17
+_CELLS = 1 << 16
 """Cells that a worker collects before it sends them on, at most, and those of one more block."""
 
 _GROUPS = 16
