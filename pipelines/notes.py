@@ -11,7 +11,6 @@ from pipelines.job.job import Job
 from pipelines.job.prepared import notes_of
 from pipelines.quantities import Metres
 from pipelines.tasks import TASKS
-from transforms.function_messages import SHARING
 
 _CLOSE = 1e-6  # of a step: float64 rounds bounds
 _LARGE_DELTA = 1e-3  # some data have a thousand rows
@@ -108,7 +107,7 @@ def _apart(job: Job) -> str:
     }
     params = job.task_params
     lead = "Each block is answered in a process of its own."
-    if params.function in SHARING and not params.constant_time:
+    if params.untrusted().shares:
         lead = (
             "One process answers many blocks: the function is a part of Shoal that keeps nothing of a block."
         )

@@ -5,10 +5,9 @@ the module of the function. Each request comes with a socket, over which the row
 requesting process to the child. So the memory of a child never contains anything of an earlier subsample,
 unless that process asks for a child that is shared.
 
-What a child finds must not follow from earlier subsamples in any way, not even where free memory begins: last
-bits of sums may follow from addresses. So between two children this process does the same few things, and
-nothing that takes memory beyond Python's own small blocks. What only some subsamples need, such as an end of
-processes that they started, it leaves to another child.
+What a child finds must not follow from earlier subsamples, not even where free memory begins: last bits of
+sums may follow from addresses. So between two children this process does the same few things, in Python's own
+small blocks of memory. What only some subsamples need, such as an end of processes, it leaves to a child.
 """
 
 import contextlib
@@ -110,9 +109,7 @@ def main(
             return
         if not limits.sandbox:
             _renew(folder)
-        pa.array(
-            [0.0]
-        ).to_numpy()  # Arrow imports pandas here where it is installed, which takes a third of a second
+        pa.array([0.0]).to_numpy()  # Arrow imports pandas here, if it is installed, in a third of a second
         shared = _shared_memory()
         gc.collect()
         gc.freeze()  # fewer shared pages are copied when children write to them
@@ -337,10 +334,7 @@ def home_in(folder: str) -> str:
 
 def _renew(folder: str) -> None:
     """Replace a folder by an empty private one with a new home."""
-    try:
-        os.rmdir(home_in(folder))
-        os.rmdir(folder)
-    except OSError:  # something was written there
+    if not _is_removed(folder):
         child = os.fork()
         if child == 0:
             try:
@@ -354,16 +348,24 @@ def _renew(folder: str) -> None:
 
 def remove(folder: str) -> None:
     """Remove a folder, however deep it is and whatever its permissions are. Links are not followed."""
-    if os.path.islink(folder):  # chmod would follow it
-        os.unlink(folder)
-        return
-    with contextlib.suppress(OSError):  # the usual case: nothing was written
-        os.rmdir(home_in(folder))
-        os.rmdir(folder)
+    if _is_removed(folder):
         return
     for command in (["chmod", "-R", "u+rwx", folder], ["rm", "-rf", folder]):
         with contextlib.suppress(OSError):
             subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+
+
+def _is_removed(folder: str) -> bool:
+    """Remove a folder in which nothing was written, or a link; return whether it was one."""
+    if os.path.islink(folder):  # chmod would follow it, and so would rmdir of what is inside
+        os.unlink(folder)
+        return True
+    try:
+        os.rmdir(home_in(folder))
+        os.rmdir(folder)
+    except OSError:  # `suppress` would move the counts of the garbage collector, which a function can see
+        return False
+    return True
 
 
 def _children(parent: int) -> list[int]:

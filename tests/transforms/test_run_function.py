@@ -21,7 +21,7 @@ import pytest
 from core.domain import Grid
 from tests.transforms.attacks import ATTACKS
 from transforms.function_messages import PROCESS, SANDBOX
-from transforms.function_process import _use_huge_pages, remove
+from transforms.function_process import _renew, _use_huge_pages, remove
 from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.split_units import stream
 
@@ -140,6 +140,16 @@ def test_a_folder_that_became_a_link_is_removed_and_not_what_it_leads_to(tmp_pat
     remove(str(tmp_path / "folder"))
     assert not (tmp_path / "folder").is_symlink()
     assert kept.stat().st_mode & 0o777 == 0o500
+
+
+def test_a_home_is_renewed_where_a_link_is_without_a_look_at_what_it_leads_to(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    (kept / "home").mkdir(parents=True)
+    (tmp_path / "folder").symlink_to(kept)
+    _renew(str(tmp_path / "folder"))
+    assert (kept / "home").is_dir()
+    assert not (tmp_path / "folder").is_symlink()
+    assert (tmp_path / "folder" / "home").is_dir()
 
 
 @pytest.mark.parametrize("name", ["remembers", "open_files", "environment", "bytecode"])
