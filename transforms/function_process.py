@@ -15,7 +15,6 @@ import ctypes
 import gc
 import json
 import math
-import mmap
 import os
 import resource
 import signal
@@ -33,17 +32,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from transforms.function_memory import copy_shared, mapped, shared_memory, use_huge_pages
 from transforms.function_messages import END, FAILED, LENGTH, READY, RUN, SANDBOX, SHARE, received
 from transforms.sandbox import own_folder
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
-_FIXED = 0x10  # MAP_FIXED of <sys/mman.h>
-_COLLAPSE, _HUGE = 25, 1 << 21  # MADV_COLLAPSE, and the bytes of a huge page
 _JOB_MODULE = "job_function"  # no other module has this name
 _MOST_ERROR_BYTES = 1 << 14  # bytes of an error's text
 _libc = ctypes.CDLL(None)
-_libc.mmap.restype = ctypes.c_void_p
 
 
 @dataclass(frozen=True)
@@ -109,11 +106,11 @@ def main(
             return
         if not limits.sandbox:
             _renew(folder)
-        pa.array([0.0]).to_numpy()  # Arrow imports pandas here, if it is installed, in a third of a second
-        shared = _shared_memory()
+        _use_libraries()
+        shared = shared_memory()
         gc.collect()
         gc.freeze()  # fewer shared pages are copied when children write to them
-        _use_huge_pages()
+        use_huge_pages()
         control.sendall(READY)
         while _answers(control, function, folder, shared, limits, keeps_nothing):
             pass
@@ -145,6 +142,18 @@ def _answers(
         _renew(folder)  # before the next request, which it must not delay
     control.sendall(END)
     return True
+
+
+def _use_libraries() -> None:
+    """Do what libraries do at their first use in a process, and not when they are imported.
+
+    Each child would do it again: Arrow imports pandas, if it is installed, in a third of a second, and
+    scikit-learn looks for plugins among all packages that are installed, in 4 ms.
+    """
+    pa.array([0.0]).to_numpy()
+    if "sklearn" in sys.modules:
+        with contextlib.suppress(Exception):  # another module may have this name
+            import_module("sklearn.utils").check_array([[0.0]])
 
 
 def _lies_here(module: ModuleType) -> bool:
@@ -183,7 +192,7 @@ def _run_child(
         for standard in range(3):  # the import may have opened files there
             os.dup2(nothing, standard)
         os.closerange(4, 1 + max(map(int, os.listdir("/dev/fd"))))
-        _copy_shared(shared)
+        copy_shared(shared)
         _limit(limits, many)
         with socket.socket(fileno=3) as asked:
             asked.setblocking(True)  # the module may have set a default timeout
@@ -227,58 +236,11 @@ def _limit(limits: Limits, many: bool) -> None:
         (resource.RLIMIT_CORE, 0),  # a core file would hold rows
         (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_FSIZE, limits.memory),
-        (resource.RLIMIT_AS, _mapped() + limits.memory),
+        (resource.RLIMIT_AS, mapped() + limits.memory),
     ):
         with contextlib.suppress(OSError, ValueError):  # where the hard limit is lower already
             resource.setrlimit(what, (most, most))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-
-
-def _mapped() -> int:
-    """Return the size of the address space of this process in bytes."""
-    with open("/proc/self/statm", "rb") as file:  # text would import a codec in each child
-        return int(file.read().split()[0]) * resource.getpagesize()
-
-
-def _shared_memory() -> list[tuple[int, int]]:
-    """Return address and size of each writable mapping that a child would share with this process."""
-    return [(start, end - start) for start, end, access, _ in _maps() if access[1::2] == b"ws"]
-
-
-def _use_huge_pages() -> None:
-    """Move the private memory of this process to huge pages, of which a fork copies one entry for 512.
-
-    Nearly half of the time of a fork goes into copying an entry for each page that was written. What a child
-    sees is the same: a small page is copied when it or this process writes to it. Where the system has no
-    huge pages to give, nothing changes.
-    """
-    for start, end, access, name in _maps():
-        if access == b"rw-p" and name in (b"", b"[heap]"):
-            for place in range(-(-start // _HUGE) * _HUGE, end - _HUGE + 1, _HUGE):
-                _libc.madvise(ctypes.c_void_p(place), ctypes.c_size_t(_HUGE), _COLLAPSE)
-
-
-def _maps() -> list[tuple[int, int, bytes, bytes]]:
-    """Return start, end, access and name of each mapping of this process."""
-    with open("/proc/self/maps", "rb") as file:
-        lines = [line.split(maxsplit=5) for line in file]
-    return [(*_ends(line[0]), line[1], line[5].strip() if len(line) > 5 else b"") for line in lines]
-
-
-def _ends(place: bytes) -> tuple[int, int]:
-    start, end = place.split(b"-")
-    return int(start, 16), int(end, 16)
-
-
-def _copy_shared(shared: Sequence[tuple[int, int]]) -> None:
-    """Replace shared mappings by private copies at the same addresses."""
-    for start, size in shared:
-        content = (ctypes.c_char * size).from_address(start).raw
-        access, how = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _FIXED
-        put = _libc.mmap(ctypes.c_void_p(start), ctypes.c_size_t(size), access, how, -1, ctypes.c_long(0))
-        if put != start:
-            raise OSError("shared memory could not be copied")
-        ctypes.memmove(start, content, size)
 
 
 def _end_children(child: int) -> bool:

@@ -20,8 +20,9 @@ import pytest
 
 from core.domain import Grid
 from tests.transforms.attacks import ATTACKS
+from transforms.function_memory import use_huge_pages
 from transforms.function_messages import PROCESS, SANDBOX
-from transforms.function_process import _renew, _use_huge_pages, remove
+from transforms.function_process import _renew, remove
 from transforms.run_function import Function, FunctionError, FunctionRunner
 from transforms.split_units import stream
 
@@ -212,10 +213,10 @@ def draws_a_number(rows):
 """A module that opens a file with a high number, and writes one, while it is imported."""
 
 
-def own_answers(name: str, isolation: str, grid: Grid = LINE) -> list[int | None]:
-    """Return what a function of `OWN` answers in two blocks."""
+def own_answers(name: str, isolation: str, grid: Grid = LINE, text: str = "") -> list[int | None]:
+    """Return what a function of a text, `OWN` if not given, answers in two blocks."""
     limits: dict[str, Any] = {"seconds": 20.0, "megabytes": 300, "isolation": isolation}
-    with FunctionRunner(Function(f"own.py:{name}", grid, text=OWN, **limits)) as runner:
+    with FunctionRunner(Function(f"own.py:{name}", grid, text=text or OWN, **limits)) as runner:
         found = [runner.run(HARMLESS) for _ in range(2)]
     return [None if each is None else int(each[0]) for each in found]
 
@@ -254,6 +255,52 @@ def test_numbers_of_numpy_are_the_same_in_every_process(isolation: str) -> None:
     assert len({*first, *second}) == 1
 
 
+HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+FIRST = """
+import sys
+import numpy
+from sklearn.linear_model import LinearRegression
+
+opened = []
+
+def opens_files_at_the_first_fit(rows):
+    sys.addaudithook(lambda event, _: event in ("open", "import") and opened.append(event))
+    LinearRegression().fit(numpy.arange(4.0).reshape(2, 2), [0.0, 1.0])
+    return float(len(opened))
+
+def has_no_huge_pages(rows):
+    before = huge()
+    kept = [bytes([i % 256]) * 100_000 for i in range(400)]
+    return float(huge() - before < 1 << 24)
+
+def huge():
+    lines = open("/proc/self/smaps_rollup").read().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("AnonHugePages"))
+"""
+
+
+@pytest.mark.parametrize("isolation", ["process", "sandbox"])
+def test_a_block_does_not_do_again_what_a_library_does_at_its_first_use(isolation: str) -> None:
+    """scikit-learn reads a file of every installed package at its first check of an array."""
+    assert own_answers("opens_files_at_the_first_fit", isolation, text=FIRST) == [0, 0]
+
+
+def test_a_module_may_be_named_like_a_library() -> None:
+    """It is asked to do what the library does, and whatever it does instead is no error."""
+    text = "import sys, types\nsys.modules['sklearn'] = types.ModuleType('sklearn')\ndef f(rows): return 0.0"
+    assert own_answers("f", "process", text=text) == [0, 0]
+
+
+@pytest.mark.skipif(
+    not HUGE_PAGES.exists() or "[never]" in HUGE_PAGES.read_text(),
+    reason="the system has no huge pages to give",
+)
+@pytest.mark.parametrize("isolation", ["process", "sandbox"])
+def test_what_a_block_allocates_is_in_huge_pages(isolation: str) -> None:
+    assert own_answers("has_no_huge_pages", isolation, text=FIRST) == [0, 0]
+
+
 def test_every_block_has_a_process_of_its_own(make: Make) -> None:
     """The number of the process and the answers that it gave before; both start anew with each block."""
     runner = make("attacks:calls_of_the_process")
@@ -263,7 +310,7 @@ def test_every_block_has_a_process_of_its_own(make: Make) -> None:
 def test_the_process_that_forks_is_in_huge_pages_and_children_see_the_same() -> None:
     """What is written after a fork is not seen on the other side, in the huge pages of either."""
     kept = bytearray(b"before" * (1 << 20))
-    _use_huge_pages()
+    use_huge_pages()
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

@@ -216,7 +216,7 @@ READY = (
         12,
         "transforms/function_process.py",
         "blocks share memory that the module of a function shares",
-        "        _copy_shared(shared)\n",
+        "        copy_shared(shared)\n",
         "        pass\n",
         _APART,
     ),

@@ -252,4 +252,28 @@ SHARED = (
         "_ROUNDING = 1e-12",
         _ANALYSES,
     ),
+    Mutant(
+        12,
+        _PROCESS,
+        "each block does again what a library does at its first use",
+        'import_module("sklearn.utils").check_array([[0.0]])',
+        'import_module("sklearn.utils")',
+        Selection(("tests/transforms/test_run_function.py",), "first_use"),
+    ),
+    Mutant(
+        12,
+        _PROCESS,
+        "a module that is named like a library ends the start",
+        "contextlib.suppress(Exception):  # another module",
+        "contextlib.suppress(KeyError):  # another module",
+        Selection(("tests/transforms/test_run_function.py",), "named_like"),
+    ),
+    Mutant(
+        12,
+        _RUNNER,
+        "blocks take small pages",
+        "glibc.malloc.hugetlb=1",
+        "glibc.malloc.hugetlb=0",
+        Selection(("tests/transforms/test_run_function.py",), "huge_pages"),
+    ),
 )
