@@ -21,8 +21,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -32,12 +31,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from transforms.function_children import end_children, fork
 from transforms.function_memory import copy_shared, mapped, shared_memory, use_huge_pages
-from transforms.function_messages import END, FAILED, LENGTH, READY, RUN, SANDBOX, SHARE, received
+from transforms.function_messages import (
+    END,
+    FAILED,
+    LENGTH,
+    READY,
+    RUN,
+    SANDBOX,
+    SHARE,
+    received,
+)
 from transforms.sandbox import own_folder
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
+_SOCKET = 4  # bytes of the number of a file
 _JOB_MODULE = "job_function"  # no other module has this name
 _MOST_ERROR_BYTES = 1 << 14  # bytes of an error's text
 _libc = ctypes.CDLL(None)
@@ -105,8 +115,9 @@ def main(
             control.sendall(FAILED + problem.encode()[:_MOST_ERROR_BYTES])
             return
         if not limits.sandbox:
-            _renew(folder)
+            _renew(folder)  # the import may have written there
         _use_libraries()
+        _rehearse(folder, limits)
         shared = shared_memory()
         gc.collect()
         gc.freeze()  # fewer shared pages are copied when children write to them
@@ -125,18 +136,18 @@ def _answers(
     keeps_nothing: bool,
 ) -> bool:
     """Fork a child for the next request, and end it when it is told; return whether another may come."""
-    order, handed, _, _ = socket.recv_fds(control, 1, 1)
+    order, handed, _, _ = control.recvmsg(1, socket.CMSG_SPACE(_SOCKET))
     if order not in (RUN, SHARE):  # the requesting process ended
         return False
-    child = os.fork()
-    if child == 0:
-        _run_child(function, handed[0], folder, shared, limits, order == SHARE and keeps_nothing)
-    os.close(handed[0])
+    rows = int.from_bytes(handed[0][2], sys.byteorder)  # `recv_fds` turns round the order of free memory
+    many = order == SHARE and keeps_nothing
+    child = fork(partial(_run_child, function, rows, folder, shared, limits, many))
+    os.close(rows)
     if control.recv(1) != END:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)  # it writes no more
         return False
-    if not _end_children(child):
+    if not end_children(child):
         return False
     if not limits.sandbox:
         _renew(folder)  # before the next request, which it must not delay
@@ -154,6 +165,16 @@ def _use_libraries() -> None:
     if "sklearn" in sys.modules:
         with contextlib.suppress(Exception):  # another module may have this name
             import_module("sklearn.utils").check_array([[0.0]])
+
+
+def _rehearse(folder: str, limits: Limits) -> None:
+    """Do once what comes after an untidy child, so that it leaves no more in memory when one comes."""
+    child = fork(partial(fork, signal.pause))
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    end_children(child)
+    if not limits.sandbox:
+        os.mkdir(os.path.join(home_in(folder), "left"))
+        _renew(folder)
 
 
 def _lies_here(module: ModuleType) -> bool:
@@ -179,39 +200,36 @@ def _run_child(
     limits: Limits,
     many: bool,
 ) -> None:
-    """Send the answer of a subsample, or one after the other those of many; exit whatever happens."""
-    try:
-        os.setsid()
-        _libc.prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-        if limits.sandbox:
-            own_folder(folder, limits.memory)
-            os.mkdir(home_in(folder))
-        os.chdir(home_in(folder))
-        os.dup2(rows, 3)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for standard in range(3):  # the import may have opened files there
-            os.dup2(nothing, standard)
-        os.closerange(4, 1 + max(map(int, os.listdir("/dev/fd"))))
-        copy_shared(shared)
-        _limit(limits, many)
-        with socket.socket(fileno=3) as asked:
-            asked.setblocking(True)  # the module may have set a default timeout
-            answers = True
-            while answers:
-                try:
-                    answer = _answer(function, asked, limits)
-                except BaseException as error:
-                    if not limits.report_errors:
-                        raise
-                    # Longer than any answer, so that it can't be mistaken for one.
-                    answer = (
-                        bytes(8 * limits.dimension)
-                        + f" {type(error).__name__}: {error}".encode()[:_MOST_ERROR_BYTES]
-                    )
-                asked.sendall(answer)
-                answers = many
-    finally:
-        os._exit(0)
+    """Send the answer of a subsample, or one after the other those of many."""
+    os.setsid()
+    _libc.prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if limits.sandbox:
+        own_folder(folder, limits.memory)
+        os.mkdir(home_in(folder))
+    os.chdir(home_in(folder))
+    os.dup2(rows, 3)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in range(3):  # the import may have opened files there
+        os.dup2(nothing, standard)
+    os.closerange(4, 1 + max(map(int, os.listdir("/dev/fd"))))
+    copy_shared(shared)
+    _limit(limits, many)
+    with socket.socket(fileno=3) as asked:
+        asked.setblocking(True)  # the module may have set a default timeout
+        answers = True
+        while answers:
+            try:
+                answer = _answer(function, asked, limits)
+            except BaseException as error:
+                if not limits.report_errors:
+                    raise
+                # Longer than any answer, so that it can't be mistaken for one.
+                answer = (
+                    bytes(8 * limits.dimension)
+                    + f" {type(error).__name__}: {error}".encode()[:_MOST_ERROR_BYTES]
+                )
+            asked.sendall(answer)
+            answers = many
 
 
 def _answer(function: Callable[..., Any], asked: socket.socket, limits: Limits) -> bytes:
@@ -243,52 +261,6 @@ def _limit(limits: Limits, many: bool) -> None:
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
 
 
-def _end_children(child: int) -> bool:
-    """Kill the started process and all of its descendants, so that none is left for the next subsample.
-
-    Returns:
-        Whether this process did the same few things as always. If not, its memory follows from this
-        subsample, and another process must fork the next child.
-    """
-    os.kill(child, signal.SIGKILL)  # it may not have a group yet
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    lost = False
-    with contextlib.suppress(ChildProcessError):  # the usual case: there is no other one
-        os.waitpid(-1, os.WNOHANG)
-        parent = os.getpid()  # the killer might find another one, if this process is killed
-        try:
-            killer = os.fork()
-        except OSError:  # they leave no room for it
-            killer, lost = -1, True
-        if killer == 0:
-            _kill_until_none(parent)
-        while True:
-            if lost:
-                _kill(_children(parent))
-            if os.waitpid(-1, os.WUNTRACED)[0] == killer:
-                os.waitpid(-1, os.WNOHANG)
-                lost = True  # they ended or stopped it
-    return not lost
-
-
-def _kill_until_none(parent: int) -> None:
-    """Kill the other children of the process that forked this one, until it ends or has none; then exit."""
-    try:
-        while os.getppid() == parent and (others := set(_children(parent)) - {os.getpid()}):
-            _kill(others)
-            time.sleep(1e-3)
-    finally:
-        os._exit(0)
-
-
-def _kill(processes: Iterable[int]) -> None:
-    for pid in processes:
-        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
-            os.kill(pid, signal.SIGKILL)
-
-
 def home_in(folder: str) -> str:
     """Return the home of the children: the folder for their work and temporary files."""
     return os.path.join(folder, "home")
@@ -297,43 +269,39 @@ def home_in(folder: str) -> str:
 def _renew(folder: str) -> None:
     """Replace a folder by an empty private one with a new home."""
     if not _is_removed(folder):
-        child = os.fork()
-        if child == 0:
-            try:
-                remove(folder)
-            finally:
-                os._exit(0)
-        os.waitpid(child, 0)
+        os.waitpid(fork(partial(remove, folder)), 0)
     os.mkdir(folder, 0o700)
     os.mkdir(home_in(folder))
 
 
 def remove(folder: str) -> None:
     """Remove a folder, however deep it is and whatever its permissions are. Links are not followed."""
-    if _is_removed(folder):
-        return
-    for command in (["chmod", "-R", "u+rwx", folder], ["rm", "-rf", folder]):
-        with contextlib.suppress(OSError):
-            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    if os.path.islink(folder):
+        os.unlink(folder)
+    elif not _is_removed(folder):
+        for command in (["chmod", "-R", "u+rwx", folder], ["rm", "-rf", folder]):
+            with contextlib.suppress(OSError):
+                subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
 def _is_removed(folder: str) -> bool:
-    """Remove a folder in which nothing was written, or a link; return whether it was one."""
-    if os.path.islink(folder):  # chmod would follow it, and so would rmdir of what is inside
-        os.unlink(folder)
-        return True
+    """Remove a folder in which nothing was written, and no link; return whether it was one.
+
+    It changes neither the order of free memory, as `islink` does, nor the counts of the garbage collector, as
+    `suppress` does. A function can see both.
+    """
     try:
-        os.rmdir(home_in(folder))
-        os.rmdir(folder)
-    except OSError:  # `suppress` would move the counts of the garbage collector, which a function can see
+        inside = os.open(folder, os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
         return False
+    try:
+        os.rmdir("home", dir_fd=inside)
+        os.rmdir(folder)
+    except OSError:
+        return False
+    finally:
+        os.close(inside)
     return True
-
-
-def _children(parent: int) -> list[int]:
-    """Return the children of a process, including orphans of former children."""
-    with open(f"/proc/{parent}/task/{parent}/children", "rb") as file:
-        return [int(pid) for pid in file.read().split()]
 
 
 if __name__ == "__main__":

@@ -80,9 +80,10 @@ def _left() -> list[object]:
 
 
 def _places() -> list[object]:
-    """Return where new objects are."""
+    """Return where new objects are: arrays, a list, and many of the least size."""
     new = [np.empty(size, dtype=np.uint8) for size in (100, 1000, 5000, 20_000, 200_000, 2_000_000)]
-    return [*(each.__array_interface__["data"][0] for each in new), id(object()), id([])]
+    arrays = [each.__array_interface__["data"][0] for each in new]
+    return [*arrays, id([]), *map(id, [object() for _ in range(30)])]
 
 
 def _mapped() -> list[str]:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes of fu
 
 STARTED = """
 import os, signal, sys, time
-from transforms import function_process
+from transforms import function_children, function_process
 
 def start():
     function_process._libc.prctl(function_process._SUBREAPER, 1, 0, 0, 0)
@@ -46,8 +46,8 @@ def no_room():
     raise BlockingIOError
 
 os.fork = lambda: {forks}
-usual = function_process._end_children(child)
-print(usual, function_process._children(os.getpid()))
+usual = function_children.end_children(child)
+print(usual, function_children.children_of(os.getpid()))
 """
 
 REPLACED = """
@@ -69,12 +69,12 @@ if forking == 0:
         return killer
 
     os.fork = fork_and_end
-    function_process._end_children(child)
+    function_children.end_children(child)
 os.waitpid(forking, 0)
 os.waitpid(int(os.read(ends[0], 9)), 0)
 print(os.waitpid(bystander, os.WNOHANG))
 os.fork = fork
-function_process._end_children(bystander)
+function_children.end_children(bystander)
 """
 
 ONE = Grid((0.0,), (1.0,), 2.0**-9)
@@ -86,7 +86,11 @@ UNTIDY_ROWS = [stream(pa.record_batch({"x": [act]})) for act in range(1, len(UNT
 def printed(code: str, **parts: object) -> str:
     """Return what a program prints, which must raise nothing."""
     ended = subprocess.run(
-        [sys.executable, "-c", code.format(**parts)], check=False, capture_output=True, text=True, timeout=60
+        [sys.executable, "-W", "ignore", "-c", code.format(**parts)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert ended.stderr == ""
     return ended.stdout

@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant, Selection
 
 _RUNNER, _PROCESS = "transforms/run_function.py", "transforms/function_process.py"
+_CHILDREN = "transforms/function_children.py"
 _SHARED = Selection(("tests/transforms/test_shared_process.py",))
 _ANALYSES = Selection(("tests/shoal/test_analyses.py",))
 _ATTACKS = Selection(("tests/transforms/test_run_function.py",))
@@ -118,15 +119,15 @@ SHARED = (
         12,
         _PROCESS,
         "every process answers as many subsamples as come",
-        "                answers = many\n",
-        "                answers = True\n",
+        "            answers = many\n",
+        "            answers = True\n",
         _ATTACKS,
     ),
     Mutant(
         12,
-        _PROCESS,
+        _CHILDREN,
         "where memory is free follows from processes that earlier blocks started",
-        "            killer = os.fork()\n        except",
+        "            killer = fork(partial(_kill_until_none, parent))\n        except",
         "            killer, lost = -1, True\n        except",
         _SEEN,
     ),
@@ -134,23 +135,21 @@ SHARED = (
         12,
         _PROCESS,
         "where memory is free follows from how many blocks came before",
-        "    if not _end_children(child):\n",
-        "    _children(os.getpid())\n    if not _end_children(child):\n",
+        "    if not end_children(child):\n",
+        "    children_of(os.getpid())\n    if not end_children(child):\n",
         _SEEN,
     ),
     Mutant(
         12,
         _PROCESS,
         "where memory is free follows from what earlier blocks wrote",
-        "        child = os.fork()\n        if child == 0:\n            try:\n"
-        "                remove(folder)\n            finally:\n                os._exit(0)\n"
-        "        os.waitpid(child, 0)\n",
+        "        os.waitpid(fork(partial(remove, folder)), 0)\n",
         "        remove(folder)\n",
         _SEEN,
     ),
     Mutant(
         12,
-        _PROCESS,
+        _CHILDREN,
         "a block that has no group yet is not ended",
         "    os.kill(child, signal.SIGKILL)  # it may not have a group yet\n",
         "",
@@ -158,7 +157,7 @@ SHARED = (
     ),
     Mutant(
         12,
-        _PROCESS,
+        _CHILDREN,
         "processes that leave no room for another one end the one that forks",
         "        except OSError:  # they leave no room for it\n",
         "        except ZeroDivisionError:\n",
@@ -166,7 +165,7 @@ SHARED = (
     ),
     Mutant(
         12,
-        _PROCESS,
+        _CHILDREN,
         "a process whose memory follows from a block forks the next one",
         "    return not lost\n",
         "    return True\n",
@@ -174,15 +173,15 @@ SHARED = (
     ),
     Mutant(
         12,
-        _PROCESS,
+        _CHILDREN,
         "all children of any process end where the one that forks was killed",
-        "            _kill_until_none(parent)\n",
-        "            _kill_until_none(os.getppid())\n",
+        "    while os.getppid() == parent and (",
+        "    parent = os.getppid()\n    while (",
         _SEEN,
     ),
     Mutant(
         12,
-        _PROCESS,
+        _CHILDREN,
         "processes that stop the one that ends them go on",
         "os.waitpid(-1, os.WUNTRACED)",
         "os.waitpid(-1, 0)",
@@ -190,7 +189,7 @@ SHARED = (
     ),
     Mutant(
         12,
-        _PROCESS,
+        _CHILDREN,
         "processes that a block started go on",
         "        os.waitpid(-1, os.WNOHANG)\n        parent",
         "        raise ChildProcessError\n        parent",
@@ -275,5 +274,13 @@ SHARED = (
         "glibc.malloc.hugetlb=1",
         "glibc.malloc.hugetlb=0",
         Selection(("tests/transforms/test_run_function.py",), "huge_pages"),
+    ),
+    Mutant(
+        12,
+        _PROCESS,
+        "the order of free memory follows from how many blocks came before",
+        "int.from_bytes(handed[0][2], sys.byteorder)",
+        "(lambda fds: fds.frombytes(handed[0][2]) or list(fds)[0])(__import__('array').array('i'))",
+        _SEEN,
     ),
 )
