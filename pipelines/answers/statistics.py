@@ -24,7 +24,7 @@ from pipelines.answers.answer import (
     steps_of,
 )
 from pipelines.answers.axis import Axis
-from pipelines.answers.checks import HIDDEN
+from pipelines.answers.checks import hidden
 from pipelines.answers.measure_names import in_table, listed, names_of
 from pipelines.answers.picture import MOST_STRIPS, Row, Strip, short, strips
 from pipelines.answers.text import (
@@ -236,7 +236,7 @@ def _where(release: Release, rows: Rows, many: str) -> str:
     name = next((name for name in ("count", "units") if name in release["params"]["measures"]), None)
     if rows is None or name is None or release["group_by"]["public_keys"] is None:
         return place
-    if (rows[name] > HIDDEN * rows[f"{name}_error"]).any():
+    if (rows[name] > hidden(release["result"]["groups"]) * rows[f"{name}_error"]).any():
         return place
     none = f"none has more {'units' if name == 'units' else many} than noise may hide"
     return f"{place}; {none}: see whether the keys are written as in the files"
