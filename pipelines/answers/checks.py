@@ -63,8 +63,8 @@ def _stands_out(columns: int) -> float:
 def hidden(counts: int) -> float:
     """Return the standard errors up to which noise may hide each of some counts.
 
-    Of nothing in all of them, one or more is so large in far fewer than 3% of the runs. Of so many rows, 3% of
-    the counts do not stand out.
+    Of nothing in all of them, one or more is so large in far fewer than 3% of the runs. Of so many rows,
+    3% of the counts do not stand out.
     """
     return _stands_out(counts) + _STANDS_OUT
 

@@ -81,6 +81,9 @@ def promises(release: Release) -> list[str]:
     of_units = records.many == "units" and promised.units_error is not None
     if promised.count_error is None and not of_units:
         noisy = f"the noisy number of {records.many}, which is not released"
+    least = ", if that is above 0"
+    if release["privacy"]["neighbors"] == "replace_one" and not groups and bounds is None:
+        noisy, least = f"the number of {records.many}, which is public", ""
     columns = zip(*(domain_of(release)[key] for key in ("columns", "lower", "upper")), strict=True)
     for axis, (column, low, high) in enumerate(columns):
         if promised.sum_error is not None:
@@ -92,7 +95,7 @@ def promises(release: Release) -> list[str]:
             most = length_of(release, promised.mean_error * (high - low) / 2, axis)
             sentences.append(
                 f"The mean of {column}{each} differs from {of_values}{moved}, by at most {number(most)} "
-                f"divided by {noisy}, if that is above 0."
+                f"divided by {noisy}{least}."
             )
     if promised.rank_error is not None:
         sentences.append(
