@@ -77,13 +77,11 @@ def promises(release: Release) -> list[str]:
         sentences.append(f"The number of {records.many}{each} is within {promised.count_error:,} of {truth}.")
     if promised.units_error is not None:
         sentences.append(f"The number of units{each} is within {promised.units_error:,} of {truth}.")
-    noisy = f"the released number of {records.many}"
-    of_units = records.many == "units" and promised.units_error is not None
-    if promised.count_error is None and not of_units:
-        noisy = f"the noisy number of {records.many}, which is not released"
-    least = ", if that is above 0"
+    rows, above = f"the released number of {records.many}", ", if that is above 0"
     if release["privacy"]["neighbors"] == "replace_one" and not groups and bounds is None:
-        noisy, least = f"the number of {records.many}, which is public", ""
+        rows, above = f"the number of {records.many}, which is public", ""
+    elif promised.count_error is None and (records.many != "units" or promised.units_error is None):
+        rows = f"the noisy number of {records.many}, which is not released"
     columns = zip(*(domain_of(release)[key] for key in ("columns", "lower", "upper")), strict=True)
     for axis, (column, low, high) in enumerate(columns):
         if promised.sum_error is not None:
@@ -95,7 +93,7 @@ def promises(release: Release) -> list[str]:
             most = length_of(release, promised.mean_error * (high - low) / 2, axis)
             sentences.append(
                 f"The mean of {column}{each} differs from {of_values}{moved}, by at most {number(most)} "
-                f"divided by {noisy}{least}."
+                f"divided by {rows}{above}."
             )
     if promised.rank_error is not None:
         sentences.append(

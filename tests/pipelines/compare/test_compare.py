@@ -209,6 +209,18 @@ def test_every_task_says_which_figures_are_compared():
     assert set(_OF_TASK) == set(TASKS)
 
 
+def test_a_step_of_noise_moves_a_moment_by_its_error_over_the_deviation(tmp_path):
+    """The smallest noise of the round is that of the checks or of a total: none is left out."""
+    changed = {"params.measures": ["count", "mean"], "privacy.epsilon": 4.0}
+    folder = released(tmp_path, "statistics", records("statistics", 1), changed)
+    draws = json.loads((Path(folder) / "release.json").read_text())["mechanisms"]
+    least = min(math.sqrt(variance(draw["scale"])) for draw in draws)
+    known = read_side(folder).figures[""]
+    assert {each.one for each in known if each.counts} == {1.0}
+    for each in known:
+        assert each.counts or each.one == pytest.approx(each.error / least)
+
+
 def test_statistics_by_group_are_compared_group_by_group():
     release = {
         "task": "statistics",
@@ -226,7 +238,8 @@ def test_statistics_by_group_are_compared_group_by_group():
         "quantile_0.5_high": np.array([0.6, 0.7]),
     }
     found = {each.label: each for each in estimates(release, rows)}
-    assert found["count of b"] == Estimate("count", 4, 1.0, counts=True, moment=("count", 0), group="b")
+    count = Estimate("count", 4, 1.0, counts=True, moment=("count", 0), group="b", one=1.0)
+    assert found["count of b"] == count
     assert found["quantile_0.5 of a"] == Estimate("quantile_0.5", 0.5, interval=(0.4, 0.6), group="a")
     assert all(type(end) is float for end in found["quantile_0.5 of b"].interval), "is no JSON"
     days = {
