@@ -26,7 +26,7 @@ from pipelines.answers.text import number
 from pipelines.errors import JobError, check_text, sentences_of
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
-from pipelines.ledger.content import Entry, Ledger
+from pipelines.ledger.content import Entry, Ledger, why_none
 from pipelines.ledger.policy import why_not
 from pipelines.storage.folder import StorageError
 from pipelines.storage.locate import open_file
@@ -346,9 +346,10 @@ def _options(job: Job | QuestionsJob | None) -> str:
 def _parse(path: str, raw: bytes) -> Ledger:
     try:
         ledger = Ledger.model_validate_json(raw)
-    except ValidationError:  # its text would quote the file, which may contain rows
+    except ValidationError as error:
         raise JobError(
-            f"{path} is not a ledger of schema 1: give one that `shoal ledger create` made."
+            f"{path} is not a ledger of schema 1, as {why_none(error)}: give one that `shoal ledger create` "
+            "made. If this was one, restore it, since a new one forgets what was spent."
         ) from None
     foreign = next((entry for entry in ledger.charges if entry.ledger != ledger.id), None)
     if foreign is not None:

@@ -153,9 +153,7 @@ def test_a_released_run_is_marked_once(books):
 )
 def test_files_that_are_no_ledgers(books, text):
     Path(books.path).write_text(text)
-    with pytest.raises(
-        JobError, match=r"not a ledger of schema 1: give one that `shoal ledger create` made\.$"
-    ):
+    with pytest.raises(JobError, match=r"not a ledger of schema 1, .*: give one that `shoal ledger cre"):
         books.charge("monday")
     assert Path(books.path).read_text() == text
 
