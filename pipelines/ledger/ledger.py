@@ -222,6 +222,7 @@ def _charge_of(
     check_promise(path, ledger, job, plan)
     known = ledger.entry(job.run_id)
     if known is None:
+        _check_free(path, ledger, job, output_id)
         return _admit(path, ledger, job, plan, at).model_copy(update={"output_id": output_id})
     if known.job != job.hash():
         raise JobError(
@@ -240,6 +241,21 @@ def _charge_of(
             "or give another run_id, which is charged separately."
         )
     return known
+
+
+def _check_free(path: str, ledger: Ledger, job: Job | QuestionsJob, output_id: str | None) -> None:
+    """Check that no other run is charged for a release in this folder, which holds one.
+
+    Raises:
+        LedgerRefusal: one is, so whichever of the two came last would be charged for nothing.
+    """
+    for entry in ledger.charges if output_id is not None else ():
+        if entry.output_id == output_id and entry.release is None:
+            raise LedgerRefusal(
+                f"privacy.ledger {path} has charged run {entry.run_id} for a release in {job.output}, which "
+                "has none yet, and a folder holds one: let that run end, or give another output, such as "
+                "one with {run_id} in its name. Nothing was charged for this run."
+            )
 
 
 def entry_of(ledger: Ledger, job: Job | QuestionsJob, plan: AnyPlan, at: datetime) -> Entry:
