@@ -184,7 +184,7 @@ def mark_released(path: str, run_id: str, release: str, charged: str | None = No
     Raises:
         JobError: the ledger is another one, the run was never charged, or the charge has another release.
     """
-    for raw in _tries(path):
+    for raw in _tries(path, released=run_id):
         ledger = _parse(path, raw)
         known = _released_entry(path, ledger, run_id, release, charged)
         if known.release == release:
@@ -202,7 +202,7 @@ def check_release(path: str, run_id: str, release: str) -> None:
     Raises:
         JobError: see `mark_released`.
     """
-    _released_entry(path, read_ledger(path), run_id, release, None)
+    _released_entry(path, _parse(path, _read(path, released=run_id)), run_id, release, None)
 
 
 def now() -> datetime:
@@ -326,14 +326,19 @@ def _released_entry(path: str, ledger: Ledger, run_id: str, release: str, charge
     if known.release not in (None, release):
         raise JobError(
             f"privacy.ledger {path} has recorded another release of run {run_id} than the one in "
-            f"{known.output}."
+            f"{known.output}: restore the file that the run wrote."
         )
     return known
 
 
-def _read(path: str, job: Job | QuestionsJob | None = None) -> bytes:
+def _read(path: str, job: Job | QuestionsJob | None = None, released: str | None = None) -> bytes:
     folder, name = open_file(path)
     raw = folder.read(name)
+    if raw is None and released is not None:
+        raise JobError(
+            f"privacy.ledger {path} does not exist, although the release of run {released} is visible: "
+            "restore the ledger that the run was charged to, since a new one forgets what was spent."
+        )
     if raw is None:
         units = ", and --unit COLUMN if the jobs have input.unit" if job is None else ""
         raise JobError(
@@ -376,11 +381,11 @@ def _parse(path: str, raw: bytes) -> Ledger:
     return ledger
 
 
-def _tries(path: str, job: Job | QuestionsJob | None = None) -> Iterator[bytes]:
+def _tries(path: str, job: Job | QuestionsJob | None = None, released: str | None = None) -> Iterator[bytes]:
     """Yield the content of the file for each try, with growing pauses, until the time is over."""
     end, pause = time.monotonic() + _PATIENCE, 0.02
     while time.monotonic() < end:
-        yield _read(path, job)
+        yield _read(path, job, released)
         time.sleep(pause)  # whoever loses a race pauses; one of them always wins
         pause = min(1.5 * pause, 2.0)
 

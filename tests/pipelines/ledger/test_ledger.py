@@ -18,6 +18,7 @@ from pipelines.ledger.ledger import (
     Ledger,
     LedgerRefusal,
     charge_run,
+    check_release,
     create_ledger,
     mark_released,
     new_ledger,
@@ -156,6 +157,17 @@ def test_files_that_are_no_ledgers(books, text):
     with pytest.raises(JobError, match=r"not a ledger of schema 1, .*: give one that `shoal ledger cre"):
         books.charge("monday")
     assert Path(books.path).read_text() == text
+
+
+def test_a_ledger_that_is_gone_after_a_release_is_restored(books):
+    """Whoever creates a new one in its place forgets what was spent."""
+    Path(books.path).unlink()
+    for call in (mark_released, check_release):
+        with pytest.raises(
+            JobError, match="although the release of run monday is visible: restore"
+        ) as caught:
+            call(books.path, "monday", "a" * 64)
+        assert "ledger create" not in str(caught.value)
 
 
 def test_where_no_ledger_can_be(bench):
