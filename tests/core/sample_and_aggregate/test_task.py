@@ -110,6 +110,16 @@ def test_the_budget_is_spent_and_no_more(name, relation, budget):
     assert {m.round for m in plan.mechanisms} == {step.name for step in plan.rounds} == {"aggregate"}
 
 
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+def test_every_draw_is_charged_for_all_answers_that_change(relation):
+    """Those of a cluster are made by its own plan, for as many changes."""
+    for name, ranges in (*((name, "tight") for name in NAMES if name != "one_cluster"), ("average", "loose")):
+        (step,) = plan_for(name, relation=relation, ranges=ranges).rounds
+        draws = step.draws()
+        assert {draw.changes for draw in draws} == {relation.changes}
+        assert step.failures.count in draws and step.radius.choice in draws and len(draws) > 2
+
+
 def test_axes_share_delta_where_the_noise_of_a_median_has_one():
     budget = Budget(3.0, 1e-3)
     plan = plan_for("smooth_median", blocks=10_000, budget=budget)
@@ -147,6 +157,20 @@ def test_average_draws_what_is_charged(ranges, relation):
     assert sum(m.epsilon for m in plan.mechanisms) == pytest.approx(1.0, rel=1e-3)
 
 
+@pytest.mark.parametrize("ranges", ["tight", "loose"])
+def test_a_sum_has_noise_wherever_its_range_has_a_width(ranges):
+    """Also in a range of one step, and where all answers are equal."""
+    for width in (1, 2, 7) if ranges == "loose" else (1, 2):
+        upper = 9 if ranges == "loose" else width
+        grid, low = Grid((0.0,), (float(upper),), 1.0), (upper - width) // 2
+        (step,) = plan_for("average", blocks=100, grid=grid, ranges=ranges).rounds
+        for lower in (50, 100) if ranges == "tight" else (50,):
+            noise = RecordingNoise(SeededNoise(0, factor=0.0))
+            step.aggregate(np.repeat([low, low + width], [lower, 100 - lower])[:, None], noise)
+            drawn = [scale for kind, _, scale in noise.calls if kind == "laplace"]
+            assert drawn == [step.sum.scale * width]
+
+
 def test_loose_noise_follows_the_private_quartiles():
     plan = plan_for("average", ranges="loose", fraction=1.0)
     (step,) = plan.rounds
@@ -158,22 +182,27 @@ def test_loose_noise_follows_the_private_quartiles():
     assert scales == pytest.approx((step.sum.scale * quartiles).tolist(), rel=0.5)
 
 
+@pytest.mark.parametrize("blocks", [5, 1000])
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
-def test_smooth_median_draws_what_is_charged(relation, monkeypatch):
-    plan = plan_for("smooth_median", relation=relation, budget=PURE)
+def test_smooth_median_draws_what_is_charged(relation, blocks, monkeypatch):
+    """Few answers could all move, so the noise reaches to the end of the domain, which is beyond them all."""
+    plan = plan_for("smooth_median", blocks, relation=relation, budget=PURE)
     (step,) = plan.rounds
     assert isinstance(step, SmoothMedian)
     drawn, noise = [], step.noise
     monkeypatch.setattr(
         "core.mechanisms.admissible.rounded", lambda density, scale, source: drawn.append(scale) or 0
     )
-    block = answers(0.8)
+    block = answers(0.8, blocks)
+    block.points[:] //= 2
     step.release(step.summarize(block, None), None, SeededNoise(0))
-    smooth = [
-        smooth_sensitivity(Counts.of(axis), extent, MEDIAN, noise.beta, REPLACE)
-        for axis, extent in zip(block.points.T, PLANE.extents, strict=True)
-    ]
-    assert drawn == [s / noise.alpha for s in smooth]
+
+    def smooth(ends):
+        axes = zip(block.points.T, ends, strict=True)
+        return [smooth_sensitivity(Counts.of(axis), end, MEDIAN, noise.beta, REPLACE) for axis, end in axes]
+
+    assert drawn == [s / noise.alpha for s in smooth(PLANE.extents)]
+    assert blocks == 1000 or max(smooth(block.points.max(axis=0).tolist())) < min(smooth(PLANE.extents))
     charged = [m.epsilon for m in plan.mechanisms if "median" in m.mechanism]
     assert charged == pytest.approx([relation.changes * noise.cost_of_one().epsilon] * 2)
 
