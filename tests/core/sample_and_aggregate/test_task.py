@@ -112,12 +112,23 @@ def test_the_budget_is_spent_and_no_more(name, relation, budget):
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_every_draw_is_charged_for_all_answers_that_change(relation):
-    """Those of a cluster are made by its own plan, for as many changes."""
+    """Those of a cluster are charged by its own plan; see below."""
     for name, ranges in (*((name, "tight") for name in NAMES if name != "one_cluster"), ("average", "loose")):
         (step,) = plan_for(name, relation=relation, ranges=ranges).rounds
         draws = step.draws()
         assert {draw.changes for draw in draws} == {relation.changes}
         assert step.failures.count in draws and step.radius.choice in draws and len(draws) > 2
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+def test_a_cluster_is_charged_for_answers_that_are_replaced(relation):
+    """One leaves a box and enters another, which moves two scores each way, and it is one of a count."""
+    (step,) = plan_for("one_cluster", relation=relation).rounds
+    moved = {draw.what: draw.changes * draw.change for draw in step.value_draws()}
+    expected = {"level": 4, "region": 2, "count": 1}
+    assert {what: moved[what] for what in expected} == {
+        what: relation.changes * by for what, by in expected.items()
+    }
 
 
 def test_axes_share_delta_where_the_noise_of_a_median_has_one():

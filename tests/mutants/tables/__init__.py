@@ -1,6 +1,7 @@
 from tests.mutants.tables import (
     accounting,
     admitted,
+    aggregated,
     batches,
     bounds,
     choices,
@@ -85,6 +86,7 @@ MUTANTS = (
     *curves.CURVES,
     *curves.CHANGES,
     *edges.EDGES,
+    *aggregated.ANSWERS,
     *evaluated.BLOCKS,
     *evaluated.GROUPS,
     *evaluated.AGGREGATORS,

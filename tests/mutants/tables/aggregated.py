@@ -1,0 +1,71 @@
+"""Aggregators of the blocks' answers: what small ranges, far ends and several changes do to their noise."""
+
+from tests.mutants.mutant import Mutant, Selection
+
+_AVERAGE, _CENTER, _CLUSTER = (
+    f"core/sample_and_aggregate/{name}.py" for name in ("average", "center_of_attention", "stable_point")
+)
+_TASK, _MEDIAN = (f"tests/core/sample_and_aggregate/test_{name}.py" for name in ("task", "median"))
+_CHARGED = Selection((_TASK,), only="cluster_is_charged")
+
+ANSWERS = (
+    Mutant(
+        1,
+        _AVERAGE,
+        "a mean in a range of one step has no noise",
+        "if high > low:\n                total",
+        "if high > low + 1:\n                total",
+        Selection((_TASK,), only="wherever_its_range"),
+    ),
+    Mutant(
+        7,
+        "core/sample_and_aggregate/aggregator.py",
+        "a radius is charged for one of two answers that change",
+        'Exponential.of("radius", epsilon, 2, changes=self.changes)',
+        'Exponential.of("radius", epsilon, 2)',
+        Selection((_TASK,), only="all_answers_that_change"),
+    ),
+    Mutant(
+        2,
+        "core/sample_and_aggregate/median.py",
+        "a median is chosen among the cells up to the largest answer",
+        "choose_by_rank(counts, cells.last, MEDIAN, self.choice, noise)",
+        "choose_by_rank(counts, int(counts.keys.max()), MEDIAN, self.choice, noise)",
+        Selection((_MEDIAN,), only="moves_every_score"),
+    ),
+    Mutant(
+        10,
+        "core/sample_and_aggregate/smooth_median.py",
+        "no answer is thought to move beyond the largest one",
+        "smooth_sensitivity(counts, extent, MEDIAN",
+        "smooth_sensitivity(counts, int(counts.keys.max()), MEDIAN",
+        Selection((_TASK,), only="smooth_median_draws"),
+    ),
+    Mutant(
+        12,
+        _CENTER,
+        "the center on a line is an answer in the shortest interval, which may be at its end",
+        "(line[start] + line[start + t0 - 1]) // 2",
+        "line[start + t0 // 2]",
+        Selection(
+            ("tests/core/sample_and_aggregate/test_center_of_attention.py",),
+            only="sensitivities_by_definition",
+        ),
+    ),
+    Mutant(
+        7,
+        _CLUSTER,
+        "a replaced answer leaves no box of a cluster",
+        'one_replaced = self.setting, Neighbors("replace_one")',
+        'one_replaced = self.setting, Neighbors("add_or_remove_one")',
+        _CHARGED,
+    ),
+    Mutant(
+        7,
+        _CLUSTER,
+        "a cluster is charged for one of two answers that change",
+        "Practical(inner, changes=self.changes,",
+        "Practical(inner, changes=1,",
+        _CHARGED,
+    ),
+)
