@@ -263,6 +263,38 @@ def test_the_radius_scores_move_by_one_and_cost_two_over_the_scale():
         assert draw.scale == plan.rounds[0].radius.choice.scale
 
 
+class Replayed(SeededNoise):
+    """Notes the answers of all draws, or gives those of another run."""
+
+    def __init__(self, given=None):
+        super().__init__(3)
+        self.answers, self.given = [], None if given is None else iter(given)
+
+    def answer(self, draw, sample, unit=1.0):
+        self.answers.append(sample() if self.given is None else next(self.given))
+        return self.answers[-1]
+
+
+@pytest.mark.parametrize(("name", "ranges"), [*((name, "tight") for name in NAMES), ("average", "loose")])
+def test_answers_reach_a_release_through_its_draws_alone(name, ranges):
+    """Whatever the blocks answer, the same draws make the same release."""
+    (step,) = plan_for(name, fraction=0.8, ranges=ranges).rounds
+    noise, ids = Replayed(), np.arange(1000, dtype=np.uint64)
+    found = step.release(step.summarize(answers(0.8), None), None, noise)
+    assert isinstance(found, Stable)
+    others = (
+        answers(0.1).points,
+        np.zeros((1000, 2), int),
+        np.tile(PLANE.extents, (600, 1)),
+        np.zeros((0, 2), int),
+    )
+    for points in others:
+        other = Outputs.of(ids[: len(points)], points)
+        again = Replayed(noise.answers)
+        assert step.release(other, None, again).result(PLANE) == found.result(PLANE)
+        assert len(again.answers) == len(noise.answers)
+
+
 def test_a_majority_is_served_by_all_but_the_average():
     block = answers(0.8)
     for name in ("median", "smooth_median", "center_of_attention", "one_cluster"):

@@ -68,4 +68,20 @@ ANSWERS = (
         "Practical(inner, changes=1,",
         _CHARGED,
     ),
+    Mutant(
+        1,
+        "core/sample_and_aggregate/stable_radius.py",
+        "no radius is released that is larger than the exact one of all answers",
+        "return int(radii[self.choice.candidate(-away, noise)])",
+        "return int(min(radii[self.choice.candidate(-away, noise)], math.isqrt(int(squares[-1])) + 1))",
+        Selection((_TASK,), only="draws_alone"),
+    ),
+    Mutant(
+        1,
+        "core/sample_and_aggregate/outputs.py",
+        "a failed block counts as the exact median of the others",
+        "aggregate.table(self.blocks, np.array(self.default))",
+        "aggregate.table(self.blocks, np.median(aggregate.points, axis=0).astype(int))",
+        Selection(("tests/core/sample_and_aggregate/test_aggregator.py",), only="failed_block_counts"),
+    ),
 )
