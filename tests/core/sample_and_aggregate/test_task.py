@@ -295,6 +295,21 @@ def test_answers_reach_a_release_through_its_draws_alone(name, ranges):
         assert len(again.answers) == len(noise.answers)
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "one_cluster"])
+def test_a_radius_is_about_the_released_value(name, monkeypatch):
+    """About an exact point, its scores would move by more than they are charged for."""
+    asked = []
+
+    def release(self, points, center, noise):
+        asked.append((len(points), center.tolist()))
+        return 7
+
+    monkeypatch.setattr(StableRadius, "release", release)
+    (step,), block = plan_for(name, fraction=0.8).rounds, answers(0.8)
+    found = step.release(step.summarize(block, None), None, SeededNoise(3))
+    assert asked == [(1000, found.value.tolist())] and found.radius == 7
+
+
 def test_a_majority_is_served_by_all_but_the_average():
     block = answers(0.8)
     for name in ("median", "smooth_median", "center_of_attention", "one_cluster"):

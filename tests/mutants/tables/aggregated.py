@@ -84,4 +84,12 @@ ANSWERS = (
         "aggregate.table(self.blocks, np.median(aggregate.points, axis=0).astype(int))",
         Selection(("tests/core/sample_and_aggregate/test_aggregator.py",), only="failed_block_counts"),
     ),
+    Mutant(
+        1,
+        _AVERAGE,
+        "a radius is about the answer of the first block",
+        "self.radius.release(points, value, noise)",
+        "self.radius.release(points, points[0], noise)",
+        Selection((_TASK,), only="radius_is_about"),
+    ),
 )
