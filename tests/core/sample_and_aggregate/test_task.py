@@ -196,7 +196,10 @@ def test_loose_noise_follows_the_private_quartiles():
 @pytest.mark.parametrize("blocks", [5, 1000])
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_smooth_median_draws_what_is_charged(relation, blocks, monkeypatch):
-    """Few answers could all move, so the noise reaches to the end of the domain, which is beyond them all."""
+    """Few answers could all move, so the noise reaches to the end of the domain, which is beyond them all.
+
+    Also where all are equal there is some.
+    """
     plan = plan_for("smooth_median", blocks, relation=relation, budget=PURE)
     (step,) = plan.rounds
     assert isinstance(step, SmoothMedian)
@@ -204,16 +207,19 @@ def test_smooth_median_draws_what_is_charged(relation, blocks, monkeypatch):
     monkeypatch.setattr(
         "core.mechanisms.admissible.rounded", lambda density, scale, source: drawn.append(scale) or 0
     )
-    block = answers(0.8, blocks)
-    block.points[:] //= 2
-    step.release(step.summarize(block, None), None, SeededNoise(0))
 
-    def smooth(ends):
-        axes = zip(block.points.T, ends, strict=True)
+    def smooth(points, ends):
+        axes = zip(points.T, ends, strict=True)
         return [smooth_sensitivity(Counts.of(axis), end, MEDIAN, noise.beta, REPLACE) for axis, end in axes]
 
-    assert drawn == [s / noise.alpha for s in smooth(PLANE.extents)]
-    assert blocks == 1000 or max(smooth(block.points.max(axis=0).tolist())) < min(smooth(PLANE.extents))
+    points = answers(0.8, blocks).points // 2
+    for each in (points, np.tile(points[0], (blocks, 1))):
+        drawn.clear()
+        step.release(Outputs.of(np.arange(blocks, dtype=np.uint64), each), None, SeededNoise(0))
+        assert drawn == [s / noise.alpha for s in smooth(each, PLANE.extents)]
+    assert blocks == 1000 or max(smooth(points, points.max(axis=0).tolist())) < min(
+        smooth(points, PLANE.extents)
+    )
     charged = [m.epsilon for m in plan.mechanisms if "median" in m.mechanism]
     assert charged == pytest.approx([relation.changes * noise.cost_of_one().epsilon] * 2)
 

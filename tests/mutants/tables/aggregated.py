@@ -92,4 +92,12 @@ ANSWERS = (
         "self.radius.release(points, points[0], noise)",
         Selection((_TASK,), only="radius_is_about"),
     ),
+    Mutant(
+        9,
+        "core/sample_and_aggregate/smooth_median.py",
+        "a median of equal answers has no noise",
+        "MEDIAN)], smooth, noise)",
+        "MEDIAN)], smooth if len(counts.keys) > 1 else 2.0**-40, noise)",
+        Selection((_TASK,), only="smooth_median_draws"),
+    ),
 )
