@@ -83,9 +83,28 @@ def test_what_does_not_fit_is_refused_and_leaves_no_trace(books):
 
 
 def test_a_run_id_belongs_to_one_job(books):
+    """Also once it is released."""
     books.charge("monday")
-    with pytest.raises(JobError, match=r"run_id is monday: .* another job"):
-        books.charge("monday", **{"privacy.epsilon": 0.5})
+    for _ in range(2):
+        with pytest.raises(JobError, match=r"run_id is monday: .* another job"):
+            books.charge("monday", **{"privacy.epsilon": 0.5})
+        mark_released(books.path, "monday", "a" * 64)
+
+
+@pytest.mark.parametrize("given", ["a" * 32, "b" * 32, None])
+@pytest.mark.parametrize("charged", ["a" * 32, None])
+def test_a_charge_serves_the_folder_that_it_names(books, charged, given):
+    """A folder without an id is another one; a charge of an earlier version names none."""
+    job = books.job("monday")
+    plan = make_plan(job, bytes(16))
+    entry = charge_run(books.path, job, plan, clock, charged)
+    assert entry.output_id == charged
+    if charged in (None, given):
+        assert charge_run(books.path, job, plan, clock, given) == entry
+    else:
+        with pytest.raises(LedgerRefusal, match="for another folder than the one now"):
+            charge_run(books.path, job, plan, clock, given)
+    assert read_ledger(books.path).charges == (entry,)
 
 
 def test_the_time_of_a_charge_is_in_utc():
