@@ -87,6 +87,7 @@ MUTANTS = (
     *curves.CHANGES,
     *edges.EDGES,
     *aggregated.ANSWERS,
+    *aggregated.LEDGERS,
     *evaluated.BLOCKS,
     *evaluated.GROUPS,
     *evaluated.AGGREGATORS,

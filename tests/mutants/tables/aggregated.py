@@ -6,6 +6,7 @@ _AVERAGE, _CENTER, _CLUSTER = (
     f"core/sample_and_aggregate/{name}.py" for name in ("average", "center_of_attention", "stable_point")
 )
 _TASK, _MEDIAN = (f"tests/core/sample_and_aggregate/test_{name}.py" for name in ("task", "median"))
+_LEDGER = "tests/pipelines/ledger/test_ledger.py"
 _CHARGED = Selection((_TASK,), only="cluster_is_charged")
 
 ANSWERS = (
@@ -99,5 +100,24 @@ ANSWERS = (
         "MEDIAN)], smooth, noise)",
         "MEDIAN)], smooth if len(counts.keys) > 1 else 2.0**-40, noise)",
         Selection((_TASK,), only="smooth_median_draws"),
+    ),
+)
+
+LEDGERS = (
+    Mutant(
+        12,
+        "pipelines/ledger/ledger.py",
+        "another job takes the run id of one that is released",
+        "if known.job != job.hash():\n        raise",
+        "if known.job != job.hash() and known.release is None:\n        raise",
+        Selection((_LEDGER,), only="belongs_to_one_job"),
+    ),
+    Mutant(
+        8,
+        "pipelines/ledger/ledger.py",
+        "a charge of one folder serves one that has no id",
+        "if known.release is None and known.output_id not in (None, output_id):",
+        "if known.release is None and output_id and known.output_id not in (None, output_id):",
+        Selection((_LEDGER,), only="folder_that_it_names"),
     ),
 )
