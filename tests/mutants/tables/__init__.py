@@ -88,6 +88,8 @@ MUTANTS = (
     *edges.EDGES,
     *aggregated.ANSWERS,
     *aggregated.LEDGERS,
+    *aggregated.SMOOTH,
+    *aggregated.ROUNDS,
     *evaluated.BLOCKS,
     *evaluated.GROUPS,
     *evaluated.AGGREGATORS,

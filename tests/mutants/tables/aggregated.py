@@ -7,6 +7,11 @@ _AVERAGE, _CENTER, _CLUSTER = (
 )
 _TASK, _MEDIAN = (f"tests/core/sample_and_aggregate/test_{name}.py" for name in ("task", "median"))
 _LEDGER = "tests/pipelines/ledger/test_ledger.py"
+_SMOOTH, _NUMBERS = (
+    "core/mechanisms/smooth_noise.py",
+    Selection(("tests/core/mechanisms/test_smooth_noise.py",)),
+)
+_PLAIN = Selection(("tests/core/test_rounds.py",), only="like_any_other")
 _CHARGED = Selection((_TASK,), only="cluster_is_charged")
 
 ANSWERS = (
@@ -119,5 +124,59 @@ LEDGERS = (
         "if known.release is None and known.output_id not in (None, output_id):",
         "if known.release is None and output_id and known.output_id not in (None, output_id):",
         Selection((_LEDGER,), only="folder_that_it_names"),
+    ),
+)
+
+SMOOTH = (
+    Mutant(
+        12,
+        _SMOOTH,
+        "a smooth value may be above its range",
+        "return min(max(released, least), most)",
+        "return max(released, least)",
+        _NUMBERS,
+    ),
+    Mutant(
+        12,
+        _SMOOTH,
+        "a smooth value may be below its range",
+        "return min(max(released, least), most)",
+        "return min(released, most)",
+        _NUMBERS,
+    ),
+    Mutant(
+        12,
+        _SMOOTH,
+        "noise is never smaller than that of one step",
+        "self.noise.add([value], smooth, noise)",
+        "self.noise.add([value], max(1.0, smooth), noise)",
+        _NUMBERS,
+    ),
+    Mutant(
+        12,
+        _SMOOTH,
+        "the noise of a value takes all of the failure probability beside that of its scale",
+        "self.noise.tail(self.failure - one)",
+        "self.noise.tail(self.failure)",
+        _NUMBERS,
+    ),
+)
+
+ROUNDS = (
+    Mutant(
+        12,
+        "core/rounds.py",
+        "a round that could have sections is examined in one",
+        'return int(getattr(round_, "sections", 0))',
+        'return int(hasattr(round_, "sections"))',
+        _PLAIN,
+    ),
+    Mutant(
+        12,
+        "core/rounds.py",
+        "a round without a release of parts is released in parts",
+        'if hasattr(round_, "release_part") else 1',
+        'if hasattr(round_, "parts") else 1',
+        _PLAIN,
     ),
 )
