@@ -1,4 +1,4 @@
-"""Aggregators of the blocks' answers: what small ranges, far ends and several changes do to their noise."""
+"""Aggregators of the blocks' answers, their rounds and smooth noise, and the ledger that they are charged to."""
 
 from tests.mutants.mutant import Mutant, Selection
 
@@ -12,6 +12,9 @@ _SMOOTH, _NUMBERS = (
     Selection(("tests/core/mechanisms/test_smooth_noise.py",)),
 )
 _PLAIN = Selection(("tests/core/test_rounds.py",), only="like_any_other")
+_QUANTILE, _EMBEDDED = "core/quantiles/smooth.py", "transforms/embedded_runner.py"
+_RANKS = Selection(("tests/core/quantiles/test_smooth.py",), only="ranks_that_matter")
+_KEPT = Selection(("tests/transforms/test_embedded_runner.py",), only="goes_back")
 _CHARGED = Selection((_TASK,), only="cluster_is_charged")
 
 ANSWERS = (
@@ -129,6 +132,22 @@ LEDGERS = (
 
 SMOOTH = (
     Mutant(
+        10,
+        _QUANTILE,
+        "a wide domain is looked at as a narrow one is",
+        "ranks_that_matter(self.size - 1,",
+        "ranks_that_matter(1,",
+        _RANKS,
+    ),
+    Mutant(
+        12,
+        _QUANTILE,
+        "half of the records that may wait are said to be all",
+        "return (2 * self._matter + 1,)",
+        "return (self._matter + 1,)",
+        _RANKS,
+    ),
+    Mutant(
         12,
         _SMOOTH,
         "a smooth value may be above its range",
@@ -178,5 +197,21 @@ ROUNDS = (
         'if hasattr(round_, "release_part") else 1',
         'if hasattr(round_, "parts") else 1',
         _PLAIN,
+    ),
+    Mutant(
+        12,
+        _EMBEDDED,
+        "free memory is kept",
+        "            give_back()  #",
+        "            pass  #",
+        _KEPT,
+    ),
+    Mutant(
+        12,
+        _EMBEDDED,
+        "free memory goes back at each stage of a short run",
+        "self._gave_back > _GIVE_BACK_EVERY",
+        "self._gave_back < _GIVE_BACK_EVERY",
+        _KEPT,
     ),
 )
