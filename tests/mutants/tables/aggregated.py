@@ -1,4 +1,4 @@
-"""Aggregators of the blocks' answers, their rounds and smooth noise, and the ledger that they are charged to."""
+"""Aggregators of the blocks' answers, rounds, smooth noise, and the ledger that runs are charged to."""
 
 from tests.mutants.mutant import Mutant, Selection
 
