@@ -138,6 +138,8 @@ def test_answers_without_noise_to_speak_of():
     tree = MST_COST.plan(grid, MstCost(method="smooth"), QUIET, ADD, b"")
     rows = [(0, 1, 2), (1, 2, 3), (2, 3, 1), (3, 4, 2), (4, 0, 7)]
     assert released(tree, rows, 3).value == pytest.approx(8 - 4 * 3)
+    heavy = [(u, v, 8) for u, v, _ in rows]  # of a tree that costs more than one edge may
+    assert released(tree, heavy, 3).value == pytest.approx(4 * 8 - 4 * 3)
 
 
 @pytest.mark.parametrize("rows", [[], [(1, 1, 3)], [(0, 1, 3)], [(0, 1, 9)] * 4])

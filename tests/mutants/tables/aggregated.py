@@ -132,6 +132,14 @@ LEDGERS = (
 
 SMOOTH = (
     Mutant(
+        12,
+        "core/graphs/smooth_cost.py",
+        "a tree costs no more than one edge may",
+        "0, self.cap * edges, noise)",
+        "0, self.cap, noise)",
+        Selection(("tests/core/graphs/test_task.py",), only="without_noise"),
+    ),
+    Mutant(
         10,
         _QUANTILE,
         "a wide domain is looked at as a narrow one is",
