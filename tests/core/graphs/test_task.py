@@ -45,6 +45,7 @@ def test_a_missing_edge_weighs_the_upper_bound():
     with_it, without = (Cuts.of(edges(r), 9) for r in ([*rows, (0, 2, 9)], rows))
     assert step.cost(with_it) == step.cost(without) == (8, 4)
     assert step.sensitivity(with_it) == step.sensitivity(without) < 9
+    assert step.sensitivity(with_it) >= with_it.local(0, 0.0) > FLOOR
     apart = Cuts.of(edges(rows[:3]), 9)
     assert step.cost(apart) == (6 + 9, 4)
     assert step.sensitivity(apart) == 9

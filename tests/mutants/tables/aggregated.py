@@ -132,6 +132,14 @@ LEDGERS = (
 
 SMOOTH = (
     Mutant(
+        10,
+        "core/graphs/smooth_cost.py",
+        "no change of a weight moves the cost",
+        "self.cap if len(cuts.tree) else 0, beta",
+        "0, beta",
+        Selection(("tests/core/graphs/test_task.py",), only="missing_edge"),
+    ),
+    Mutant(
         12,
         "core/graphs/smooth_cost.py",
         "a tree costs no more than one edge may",
