@@ -182,6 +182,16 @@ def test_a_sum_has_noise_wherever_its_range_has_a_width(ranges):
             assert drawn == [step.sum.scale * width]
 
 
+@pytest.mark.parametrize("ranges", ["tight", "loose"])
+def test_a_noisy_mean_stays_in_its_domain(ranges):
+    """At both ends, however large the noise and wherever the range begins."""
+    grid = Grid((0.0,), (9.0,), 1.0)
+    (step,) = plan_for("average", blocks=50, grid=grid, ranges=ranges, budget=Budget(0.05, 0.0)).rounds
+    points = np.repeat([1, 8], 25)[:, None]
+    released = [int(step.aggregate(points, SeededNoise(seed)).value[0]) for seed in range(60)]
+    assert min(released) == 0 and max(released) == 9
+
+
 def test_loose_noise_follows_the_private_quartiles():
     plan = plan_for("average", ranges="loose", fraction=1.0)
     (step,) = plan.rounds

@@ -19,6 +19,14 @@ _CHARGED = Selection((_TASK,), only="cluster_is_charged")
 
 ANSWERS = (
     Mutant(
+        12,
+        _AVERAGE,
+        "a mean may be beyond its domain by where its range begins",
+        "/ self.blocks), 0), high - low) + low",
+        "/ self.blocks), 0), high) + low",
+        Selection((_TASK,), only="stays_in_its_domain"),
+    ),
+    Mutant(
         1,
         _AVERAGE,
         "a mean in a range of one step has no noise",
