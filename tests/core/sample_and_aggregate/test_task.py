@@ -184,12 +184,13 @@ def test_a_sum_has_noise_wherever_its_range_has_a_width(ranges):
 
 @pytest.mark.parametrize("ranges", ["tight", "loose"])
 def test_a_noisy_mean_stays_in_its_domain(ranges):
-    """At both ends, however large the noise and wherever the range begins."""
+    """At both ends, however large the noise and wherever the range begins, also where its ends change places."""
     grid = Grid((0.0,), (9.0,), 1.0)
     (step,) = plan_for("average", blocks=50, grid=grid, ranges=ranges, budget=Budget(0.05, 0.0)).rounds
     points = np.repeat([1, 8], 25)[:, None]
-    released = [int(step.aggregate(points, SeededNoise(seed)).value[0]) for seed in range(60)]
-    assert min(released) == 0 and max(released) == 9
+    released = [step.aggregate(points, SeededNoise(seed)) for seed in range(60)]
+    assert {int(found.value[0]) for found in released} >= {0, 9}
+    assert all(0 <= found.value[0] <= 9 and found.errors[0] >= 0 for found in released)
 
 
 def test_loose_noise_follows_the_private_quartiles():

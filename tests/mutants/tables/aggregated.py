@@ -21,6 +21,14 @@ ANSWERS = (
     Mutant(
         12,
         _AVERAGE,
+        "noisy quartiles that change places make a range of negative width",
+        "low, high = min(ends), max(ends)",
+        "low, high = ends",
+        Selection((_TASK,), only="stays_in_its_domain"),
+    ),
+    Mutant(
+        12,
+        _AVERAGE,
         "a mean may be beyond its domain by where its range begins",
         "/ self.blocks), 0), high - low) + low",
         "/ self.blocks), 0), high) + low",
