@@ -143,6 +143,27 @@ def test_answers_without_noise_to_speak_of():
     assert released(tree, heavy, 3).value == pytest.approx(4 * 8 - 4 * 3)
 
 
+class Shifted(SeededNoise):
+    """Adds 10 to what gets Laplace noise, or nothing."""
+
+    def laplace(self, values, scale):
+        return np.array(values) + int(10 * self._factor)
+
+
+def test_a_scale_and_what_follows_from_it_are_those_of_a_noisy_level():
+    rows = [(0, 1, 2), (1, 2, 3), (2, 3, 1), (3, 4, 2), (4, 0, 7)]
+    for task, params, grid in (
+        (TRIANGLES, Triangles(), ids(5)),
+        (MST_COST, MstCost(method="smooth"), weighted(5, 9)),
+    ):
+        plan, axes = task.plan(grid, params, PURE, ADD, b""), grid.dimension
+        block = Block(np.array(rows, dtype=np.int64)[:, :axes], np.arange(5, dtype=np.uint64))
+        still, moved = (run_in_memory(plan.rounds, [block], None, Shifted(0, factor)) for factor in (0, 1))
+        times = math.exp(10 * 1.001 * plan.rounds[0].smooth.noise.beta)
+        assert moved.scale == pytest.approx(times * still.scale)
+        assert moved.within - 0.5 == pytest.approx(times * (still.within - 0.5))
+
+
 @pytest.mark.parametrize("rows", [[], [(1, 1, 3)], [(0, 1, 3)], [(0, 1, 9)] * 4])
 def test_releases_are_total(rows):
     kinds = itertools.product((("edge", ADD), ("weight", REPLACE)), ("smooth", "global"))

@@ -184,7 +184,7 @@ def test_a_sum_has_noise_wherever_its_range_has_a_width(ranges):
 
 @pytest.mark.parametrize("ranges", ["tight", "loose"])
 def test_a_noisy_mean_stays_in_its_domain(ranges):
-    """At both ends, however large the noise and wherever the range begins, also where its ends change places."""
+    """At both ends, however large the noise and wherever the range begins, and if its ends change places."""
     grid = Grid((0.0,), (9.0,), 1.0)
     (step,) = plan_for("average", blocks=50, grid=grid, ranges=ranges, budget=Budget(0.05, 0.0)).rounds
     points = np.repeat([1, 8], 25)[:, None]

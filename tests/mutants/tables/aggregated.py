@@ -15,9 +15,18 @@ _PLAIN = Selection(("tests/core/test_rounds.py",), only="like_any_other")
 _QUANTILE, _EMBEDDED = "core/quantiles/smooth.py", "transforms/embedded_runner.py"
 _RANKS = Selection(("tests/core/quantiles/test_smooth.py",), only="ranks_that_matter")
 _KEPT = Selection(("tests/transforms/test_embedded_runner.py",), only="goes_back")
+_LEVELS = Selection(("tests/core/graphs/test_task.py",), only="noisy_level")
 _CHARGED = Selection((_TASK,), only="cluster_is_charged")
 
 ANSWERS = (
+    Mutant(
+        12,
+        "core/sample_and_aggregate/aggregator.py",
+        "noise in a universe of several axes is promised to vanish as on one",
+        "return min(1.0, widths * noise.scale",
+        "return min(1.0, noise.scale",
+        Selection(("tests/core/sample_and_aggregate/test_aggregator.py",), only="nothing_vanishes"),
+    ),
     Mutant(
         12,
         _AVERAGE,
@@ -147,6 +156,22 @@ LEDGERS = (
 )
 
 SMOOTH = (
+    Mutant(
+        1,
+        "core/graphs/smooth_cost.py",
+        "the exact scale of the noise of a cost is released",
+        "scale = self.smooth.scale(bound, noise)",
+        "scale = self.smooth.noise.scale(bound)",
+        _LEVELS,
+    ),
+    Mutant(
+        1,
+        "core/graphs/smooth_cost.py",
+        "how far off a cost is follows from the exact scale of its noise",
+        "self.smooth.within(scale)",
+        "self.smooth.within(self.smooth.noise.scale(bound))",
+        _LEVELS,
+    ),
     Mutant(
         10,
         "core/graphs/smooth_cost.py",
