@@ -5,9 +5,10 @@ the module of the function. Each request comes with a socket, over which the row
 requesting process to the child. So the memory of a child never contains anything of an earlier subsample,
 unless that process asks for a child that is shared.
 
-What a child finds must not follow from earlier subsamples, not even where free memory begins: last bits of
+What a child finds must not follow from other subsamples, not even where free memory begins: last bits of
 sums may follow from addresses. So between two children this process does the same few things, in Python's own
-small blocks of memory. What only some subsamples need, such as an end of processes, it leaves to a child.
+small blocks of memory. What only some subsamples need, such as an end of processes, it leaves to a child. And
+where another process forks, memory is at the same places; see `function_memory.fixed_places`.
 """
 
 import contextlib
@@ -104,9 +105,9 @@ def main(
             problem = f"{type(error).__name__}: {error}" if limits.report_errors else type(error).__name__
             control.sendall(FAILED + problem.encode()[:_MOST_ERROR_BYTES])
             return
+        _use_libraries()
         if not limits.sandbox:
             _renew(folder)
-        _use_libraries()
         shared = shared_memory()
         gc.collect()
         gc.freeze()  # fewer shared pages are copied when children write to them

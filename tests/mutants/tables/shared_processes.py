@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant, Selection
 
 _RUNNER, _PROCESS = "transforms/run_function.py", "transforms/function_process.py"
+_PLACES = Selection(("tests/transforms/test_what_a_block_sees.py",))
 _SHARED = Selection(("tests/transforms/test_shared_process.py",))
 _ANALYSES = Selection(("tests/shoal/test_analyses.py",))
 _ATTACKS = Selection(("tests/transforms/test_run_function.py",))
@@ -275,5 +276,37 @@ SHARED = (
         "glibc.malloc.hugetlb=1",
         "glibc.malloc.hugetlb=0",
         Selection(("tests/transforms/test_run_function.py",), "huge_pages"),
+    ),
+    Mutant(
+        12,
+        "transforms/function_memory.py",
+        "the system draws where each process has its memory",
+        "before | _FIXED_PLACES",
+        "before",
+        _PLACES,
+    ),
+    Mutant(
+        12,
+        _RUNNER,
+        "Arrow draws where its memory is",
+        '"ARROW_DEFAULT_MEMORY_POOL": "system"',
+        '"ARROW_DEFAULT_MEMORY_POOL": "default"',
+        _PLACES,
+    ),
+    Mutant(
+        12,
+        _RUNNER,
+        "the first block of a process finds other memory free than later ones",
+        "        self._ask_for_nothing()\n\n",
+        "\n",
+        _PLACES,
+    ),
+    Mutant(
+        12,
+        _PROCESS,
+        "the first block sees what a library wrote at its first use",
+        "        _use_libraries()\n        if not limits.sandbox:\n            _renew(folder)\n",
+        "        if not limits.sandbox:\n            _renew(folder)\n        _use_libraries()\n",
+        Selection(("tests/transforms/test_run_function.py",), "named_like"),
     ),
 )
