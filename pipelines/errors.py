@@ -103,12 +103,12 @@ def check_text(value: Any, path: Sequence[str | int] = ()) -> None:
         return
     if isinstance(value, str) and CONTROL.search(value):
         raise JobError(
-            f"{_name(path)} is {quoted(value)}: it has control characters, which no text in a job may have."
+            f"{dotted(path)} is {quoted(value)}: it has control characters, which no text in a job may have."
         )
     if isinstance(value, dict):
         for key, item in value.items():
             if CONTROL.search(str(key)):
-                raise JobError(f"The key {_name([*path, str(key)])} has control characters: leave them out.")
+                raise JobError(f"The key {dotted([*path, str(key)])} has control characters: leave them out.")
             check_text(item, [*path, key])
     if isinstance(value, list | tuple):
         for i, item in enumerate(value):
@@ -118,27 +118,30 @@ def check_text(value: Any, path: Sequence[str | int] = ()) -> None:
 def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
     """Return what is wrong, and what is allowed instead; the second is empty where the first includes it."""
     path = _path(problem)
-    name = _name(path)
+    name = dotted(path)
     value = quoted(problem["input"])
     kind = problem["type"]
     if kind == "extra_forbidden":
         parent, instead = _model_at(model, path[:-1]), _instead(path, model)
-        keys = f"the keys of {_name(path[:-1])} are" if path[:-1] else "a job's keys are"
-        asked = meant(None if instead is None else _name(instead))
+        keys = f"the keys of {dotted(path[:-1])} are" if path[:-1] else "a job's keys are"
+        asked = meant(None if instead is None else dotted(instead))
         return f"{name} is not a known key{asked}: {keys} {', '.join(parent.model_fields)}", ""
     # lists of fixed length: all of them in a job are pairs
     if kind == "too_long" or (kind == "missing" and isinstance(path[-1], int)):
         where = path if kind == "too_long" else path[:-1]
-        return f"{_name(where)} is {value}", "a list of two values"
+        return f"{dotted(where)} is {value}", "a list of two values"
     if kind == "missing":
         parent = _model_at(model, path[:-1])
-        needed = [key for key, field in parent.model_fields.items() if field.is_required()]
-        return f"{name} is missing: {_name(path[:-1]) or 'a job'} needs {', '.join(needed)}", ""
+        below = ""
+        if isinstance(path[-1], str) and path[-1] in parent.model_fields:
+            own = next(models_in(parent.model_fields[path[-1]].annotation), None)
+            below = f", and {name} needs {_needed(own)}" if own is not None and _needed(own) else ""
+        return f"{name} is missing: {dotted(path[:-1]) or 'a job'} needs {_needed(parent)}{below}", ""
     if kind == "value_error":
         error = problem["ctx"]["error"]
         if isinstance(error, InvalidValue):
             known_here = path or error.field in model.model_fields
-            place = _name([*path, error.field]) if known_here else place_of(error.field)
+            place = dotted([*path, error.field]) if known_here else place_of(error.field)
             return error.sentence(place).rstrip("."), ""
         return str(error).rstrip("."), ""
     if kind == "literal_error":
@@ -152,6 +155,11 @@ def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
     if allowed is None:
         return f"{name} is {value}: {problem['msg'][0].lower()}{problem['msg'][1:]}", ""
     return f"{name} is {value}", allowed
+
+
+def _needed(model: type[BaseModel]) -> str:
+    """Return the keys that a mapping must have."""
+    return ", ".join(key for key, field in model.model_fields.items() if field.is_required())
 
 
 def _instead(path: Sequence[str | int], model: type[BaseModel]) -> tuple[str, ...] | None:
@@ -170,8 +178,8 @@ def _is_kind(part: str | int) -> bool:
     return part in ("[key]", "bool", "int", "float", "str") or str(part).startswith(wraps)
 
 
-def _name(path: Sequence[str | int]) -> str:
-    """Return the field's dotted name, with list positions in brackets: `domain.lower[1]`."""
+def dotted(path: Sequence[str | int]) -> str:
+    """Return a field's dotted name, with list positions in brackets: `domain.lower[1]`."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 

@@ -282,7 +282,10 @@ def parse_release(data: bytes, where: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         release = None
     if not isinstance(release, dict) or release.get("schema") != SCHEMA or "outcome" not in release:
-        raise JobError(f"{where} is not a release of schema {SCHEMA}.")
+        raise JobError(
+            f"{where} is not a release of schema {SCHEMA}: restore the file that the run wrote, or read it "
+            "with the version of Shoal that wrote it."
+        )
     return release
 
 

@@ -3,9 +3,7 @@
 import contextlib
 import os
 import signal
-import time
 from collections.abc import Callable, Iterable
-from functools import partial
 
 
 def fork(run: Callable[[], object]) -> int:
@@ -26,35 +24,22 @@ def end_children(child: int) -> bool:
     """Kill the started process and all of its descendants, so that none is left for the next subsample.
 
     Returns:
-        Whether this process did the same few things as always. If not, its memory follows from this
-        subsample, and another process must fork the next child.
+        Whether there was no other one, so that this process did the same few things as always. If not, its
+        memory follows from this subsample, and another process must fork the next child.
     """
     os.kill(child, signal.SIGKILL)  # it may not have a group yet
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    lost = False
-    with contextlib.suppress(ChildProcessError):  # the usual case: there is no other one
+    try:
         os.waitpid(-1, os.WNOHANG)
-        parent = os.getpid()  # the killer might find another one, if this process is killed
-        try:
-            killer = fork(partial(_kill_until_none, parent))
-        except OSError:  # they leave no room for it
-            killer, lost = -1, True
-        while True:
-            if lost:
-                _kill(children_of(parent))
-            if os.waitpid(-1, os.WUNTRACED)[0] == killer:
-                os.waitpid(-1, os.WNOHANG)
-                lost = True  # they ended or stopped it
-    return not lost
-
-
-def _kill_until_none(parent: int) -> None:
-    """Kill the other children of the process that forked this one, until it ends or has none."""
-    while os.getppid() == parent and (others := set(children_of(parent)) - {os.getpid()}):
-        _kill(others)
-        time.sleep(1e-3)
+    except ChildProcessError:  # the usual case
+        return True
+    with contextlib.suppress(ChildProcessError):
+        while True:  # what a killed one started is a child of this process once that one has ended
+            _kill(children_of(os.getpid()))
+            os.waitpid(-1, 0)
+    return False
 
 
 def _kill(processes: Iterable[int]) -> None:

@@ -52,11 +52,14 @@ def blocking_pair() -> tuple[socket.socket, socket.socket]:
 
 
 def received(asked: socket.socket, length: int) -> bytearray:
-    """Return the next bytes of a socket."""
+    """Return the next bytes of a socket.
+
+    They are waited for in one call: in how many pieces they come must not show in what memory is free.
+    """
     content = bytearray(length)
     left = memoryview(content)
     while left:
-        size = asked.recv_into(left)
+        size = asked.recv_into(left, 0, socket.MSG_WAITALL)
         if not size:
             raise EOFError("the other end is closed")
         left = left[size:]

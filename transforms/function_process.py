@@ -5,9 +5,11 @@ the module of the function. Each request comes with a socket, over which the row
 requesting process to the child. So the memory of a child never contains anything of an earlier subsample,
 unless that process asks for a child that is shared.
 
-What a child finds must not follow from earlier subsamples, not even where free memory begins: last bits of
+What a child finds must not follow from other subsamples, not even where free memory begins: last bits of
 sums may follow from addresses. So between two children this process does the same few things, in Python's own
-small blocks of memory. What only some subsamples need, such as an end of processes, it leaves to a child.
+small blocks of memory. What a subsample has written is removed by a child. Where one has left processes, this
+process ends them and then itself; another one has its memory at the same places, by
+`function_memory.fixed_places`.
 """
 
 import contextlib
@@ -114,10 +116,9 @@ def main(
             problem = f"{type(error).__name__}: {error}" if limits.report_errors else type(error).__name__
             control.sendall(FAILED + problem.encode()[:_MOST_ERROR_BYTES])
             return
-        if not limits.sandbox:
-            _renew(folder)  # the import may have written there
         _use_libraries()
-        _rehearse(folder, limits)
+        if not limits.sandbox:
+            _renew(folder)
         shared = shared_memory()
         gc.collect()
         gc.freeze()  # fewer shared pages are copied when children write to them
@@ -165,16 +166,6 @@ def _use_libraries() -> None:
     if "sklearn" in sys.modules:
         with contextlib.suppress(Exception):  # another module may have this name
             import_module("sklearn.utils").check_array([[0.0]])
-
-
-def _rehearse(folder: str, limits: Limits) -> None:
-    """Do once what comes after an untidy child, so that it leaves no more in memory when one comes."""
-    child = fork(partial(fork, signal.pause))
-    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    end_children(child)
-    if not limits.sandbox:
-        os.mkdir(os.path.join(home_in(folder), "left"))
-        _renew(folder)
 
 
 def _lies_here(module: ModuleType) -> bool:

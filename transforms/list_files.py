@@ -118,8 +118,9 @@ def list_files(path: str) -> list[File]:
             every = (posixpath.relpath(found.path, root) for found in below if found.is_file)
             names, links = [name for name in every if pattern.matches(name)], False
     if not names:
-        missing = "is a folder without such files" if pattern is FOLDER else "matches no files"
-        skipped = "; symbolic links below it are not followed" if links else ""
+        missing, skipped = "matches no files", "; symbolic links below it are not followed" if links else ""
+        if pattern is FOLDER:
+            missing = "is a folder without such files, apart from names that begin with . or _"
         raise NoFiles(f"input.path {short(path)} {missing}{skipped}: {ALLOWED}.")
     ordered = sorted(names)
     _check_formats(path, ordered)

@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from core.domain import Grid
 from core.errors import ShoalError
+from transforms.function_memory import fixed_places
 from transforms.function_messages import (
     DENIED,
     END,
@@ -211,7 +212,7 @@ class FunctionRunner:
             limits = (self._folder, function.seconds, function.megabytes << 20, function.grid.dimension)
             arguments = json.dumps(dict(function.arguments)).encode()  # the system takes 128 KB in a command
             text = b"" if function.text is None else function.text.encode()
-            number, home = str(theirs.fileno()), home_in(self._folder)
+            number, home = f"{theirs.fileno():06}", home_in(self._folder)  # of one length, as all of these
             inside = function.isolation == SANDBOX
             length = "module" if function.text is None else len(text)
             errors = "report" if self._report_errors else "hide"
@@ -223,15 +224,16 @@ class FunctionRunner:
                 *(_real(place) if inside else place for place in sys.path),
             ]
             try:
-                self._process = subprocess.Popen(
-                    command,
-                    pass_fds=[theirs.fileno()],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    env=_environment(home),
-                    start_new_session=True,
-                )
+                with fixed_places():
+                    self._process = subprocess.Popen(
+                        command,
+                        pass_fds=[theirs.fileno()],
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL,
+                        env=_environment(home),
+                        start_new_session=True,
+                    )
             except OSError as error:
                 ours.close()
                 remove(self._folder)
@@ -265,6 +267,15 @@ class FunctionRunner:
                 f"params.function is {function.place}, but that cannot be imported: {why}.{advice}"
             )
         ours.settimeout(_END)
+        self._ask_for_nothing()
+
+    def _ask_for_nothing(self) -> None:
+        """Ask for a child and end it, so that the first one that is used finds what later ones find."""
+        control: Any = self._control
+        self._child, theirs = blocking_pair()
+        with theirs, suppress(OSError):  # the next request finds that the process ended
+            socket.send_fds(control, [RUN], [theirs.fileno()])
+        self._end_child()
 
     def _is_started(self) -> bool:
         if self._control is None:
@@ -376,10 +387,11 @@ def _environment(home: str) -> dict[str, str]:
 
     Hashes of strings are not randomized, so that a deterministic function gives the same answer when a step
     is repeated. No bytecode is written, since it would show which modules an earlier subsample imported.
-    Memory is allocated in huge pages, where the system has them: the first use of a page takes long.
+    Memory is allocated in huge pages, where the system has them: the first use of a page takes long. Arrow
+    has no allocator of its own, which would draw where its memory is.
     """
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
     one_thread = dict.fromkeys(_THREADS, "1")
     python = {"PYTHONPATH": _HERE, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-    huge_pages = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-    return {**kept, **one_thread, **python, **huge_pages, **dict.fromkeys(_FOLDERS, home)}
+    memory = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+    return {**kept, **one_thread, **python, **memory, **dict.fromkeys(_FOLDERS, home)}

@@ -29,7 +29,7 @@ _UNEVEN = math.sqrt(2) / 10  # error of cells that a rectangle cuts, as a part o
 
 _TIGHTNESS = Tightness(
     "Errors of cells are usually smaller than promised by a third or more: the promise is for the largest "
-    f"number of cells that there can be, {MOST_CELLS:,}, and for cells whose box tells nothing of them.",
+    "number of cells that there can be, and for cells whose box tells nothing of them.",
     reached=False,
 )
 
@@ -73,11 +73,11 @@ class _BoxesAndCells(Method[Ranges]):
         b (cosh(c rate) - 1) <= (c^2 b / v) v (cosh(rate) - 1), and -ln(1 - x) is convex.
         """
         cells = self._laplaces(share)[2]
-        own, failure = variance(cells.scale), self.setting.params.failure / MOST_CELLS
+        own, failure = variance(cells.scale), self.setting.params.failure / self._most(MOST_CELLS)
         bound = largest_one(own, cells.scale, failure)
         errors = [self._error(spread, share) for spread in _SPREADS]
         notes = (
-            f"There are at most {MOST_BOXES:,} boxes and {MOST_CELLS:,} cells.",
+            f"There are at most {self._most(MOST_BOXES):,} boxes and {self._most(MOST_CELLS):,} cells.",
             "The error of a rectangle also depends on how evenly rows lie in the cells that it cuts. The "
             "release has bounds for each rectangle that hold however they lie.",
         )
@@ -122,6 +122,10 @@ class _BoxesAndCells(Method[Ranges]):
     @property
     def _sizes(self) -> tuple[int, ...]:
         return tuple(extent + 1 for extent in self.setting.grid.extents)
+
+    def _most(self, of_any: int) -> int:
+        """Return how many boxes or cells there are at most: each holds a point of the domain."""
+        return min(of_any, math.prod(self._sizes))
 
     @abstractmethod
     def _boxes(self, share: float) -> Charged:

@@ -60,9 +60,13 @@ class ReleaseTotals(Method[Statistics]):
 
     @property
     def _failure(self) -> float:
-        """What is left of the failure probability for each promise, since any of them may fail."""
+        """What is left of the failure probability for each promise, since any of them may fail.
+
+        Nothing is promised of a variance, and numbers of records that are public have no noise.
+        """
         params = self.setting.params
-        measures = {name for name in params.measures if isinstance(name, str)} - {"variance"}
+        sure = {"variance", "count", "units"} if self.change.fixed else {"variance"}
+        measures = {name for name in params.measures if isinstance(name, str)} - sure
         promises = len(measures) + 2 * bool(params.probabilities) + self._private  # ranks, and intervals
         return params.failure / max(1, promises)
 

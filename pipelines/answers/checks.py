@@ -8,9 +8,6 @@ from pipelines.answers.text import counted, number
 _STANDS_OUT = 2.0
 """Standard errors above which a count stands out of its noise: 3% of the counts of nothing do."""
 
-HIDDEN = 2 * _STANDS_OUT
-"""Standard errors up to which noise may hide a count: of so many rows, 3% of the counts do not stand out."""
-
 _LEFT_OUT = "what this leaves out is in no ± and in no promise, so counts and sums may be far too low"
 
 
@@ -61,6 +58,15 @@ def _stands_out(columns: int) -> float:
     noise is e times as small after each 1 / sqrt(2) standard errors.
     """
     return _STANDS_OUT + math.log(columns) / math.sqrt(2)
+
+
+def hidden(counts: int) -> float:
+    """Return the standard errors up to which noise may hide each of some counts.
+
+    Of nothing in all of them, one or more is so large in far fewer than 3% of the runs. Of so many rows,
+    3% of the counts do not stand out.
+    """
+    return _stands_out(counts) + _STANDS_OUT
 
 
 def _many(number: int, one: str) -> str:

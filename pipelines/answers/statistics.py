@@ -24,7 +24,7 @@ from pipelines.answers.answer import (
     steps_of,
 )
 from pipelines.answers.axis import Axis
-from pipelines.answers.checks import HIDDEN
+from pipelines.answers.checks import hidden
 from pipelines.answers.measure_names import in_table, listed, names_of
 from pipelines.answers.picture import MOST_STRIPS, Row, Strip, short, strips
 from pipelines.answers.text import (
@@ -77,10 +77,11 @@ def promises(release: Release) -> list[str]:
         sentences.append(f"The number of {records.many}{each} is within {promised.count_error:,} of {truth}.")
     if promised.units_error is not None:
         sentences.append(f"The number of units{each} is within {promised.units_error:,} of {truth}.")
-    noisy = f"the released number of {records.many}"
-    of_units = records.many == "units" and promised.units_error is not None
-    if promised.count_error is None and not of_units:
-        noisy = f"the noisy number of {records.many}, which is not released"
+    rows, above = f"the released number of {records.many}", ", if that is above 0"
+    if release["privacy"]["neighbors"] == "replace_one" and not groups and bounds is None:
+        rows, above = f"the number of {records.many}, which is public", ""
+    elif promised.count_error is None and (records.many != "units" or promised.units_error is None):
+        rows = f"the noisy number of {records.many}, which is not released"
     columns = zip(*(domain_of(release)[key] for key in ("columns", "lower", "upper")), strict=True)
     for axis, (column, low, high) in enumerate(columns):
         if promised.sum_error is not None:
@@ -92,7 +93,7 @@ def promises(release: Release) -> list[str]:
             most = length_of(release, promised.mean_error * (high - low) / 2, axis)
             sentences.append(
                 f"The mean of {column}{each} differs from {of_values}{moved}, by at most {number(most)} "
-                f"divided by {noisy}, if that is above 0."
+                f"divided by {rows}{above}."
             )
     if promised.rank_error is not None:
         sentences.append(
@@ -236,7 +237,7 @@ def _where(release: Release, rows: Rows, many: str) -> str:
     name = next((name for name in ("count", "units") if name in release["params"]["measures"]), None)
     if rows is None or name is None or release["group_by"]["public_keys"] is None:
         return place
-    if (rows[name] > HIDDEN * rows[f"{name}_error"]).any():
+    if (rows[name] > hidden(release["result"]["groups"]) * rows[f"{name}_error"]).any():
         return place
     none = f"none has more {'units' if name == 'units' else many} than noise may hide"
     return f"{place}; {none}: see whether the keys are written as in the files"

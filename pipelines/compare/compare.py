@@ -6,6 +6,9 @@ A change of a figure is larger than noise explains if hardly any two releases of
   which is above 2. A sum of two Laplace variables exceeds z standard deviations with probability at most
   exp(-sqrt(2) z) from z = 1.7 on, and so does a normal variable. So by noise alone no figure exceeds its
   limit, with probability 95%.
+- Noise is whole numbers. Where its standard deviation is near 1 or below, single steps are many deviations.
+  So a limit is at least what one discrete Laplace variable of the deviation of both exceeds with probability
+  0.05 / m; below 1, of a moment 0.05 / (3 m), because it may have three draws, each of which is mostly 0.
 - By promised bounds the limit is their sum, and intervals must not meet. By noise alone that happens only
   where a promise of one of the releases fails.
 
@@ -29,6 +32,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
+from core.mechanisms.tails import largest_of
 from pipelines.answers.answer import Rows
 from pipelines.answers.text import number
 from pipelines.compare.estimate import KEPT, RUNS, SAMPLED, Estimate, Value, most_of_unit
@@ -43,6 +47,9 @@ from pipelines.release import RELEASE, as_the_run_wrote_it, parse_release, read_
 from pipelines.storage.locate import absolute, open_file, open_folder
 
 _CHANCE = 0.05
+
+_DRAWS = 3
+"""Most draws of noise that a moment is made of: numbers of rows, sums and sums of squares."""
 
 _ALLOWED = f"give a job file, a {RELEASE} or the folder of a release"
 
@@ -329,8 +336,22 @@ def _change(name: str, a: Estimate, b: Estimate, figures: int) -> Change:
 
 def _limit(a: Estimate, b: Estimate, figures: int) -> float | None:
     if a.error is not None and b.error is not None:
-        errors = math.log(max(1, figures) / _CHANCE) / math.sqrt(2)
-        return errors * math.hypot(a.error, b.error)
+        chance, deviation = _CHANCE / max(1, figures), math.hypot(a.error, b.error)
+        limit = -math.log(chance) / math.sqrt(2) * deviation
+        one = max(each.one or 0.0 for each in (a, b))
+        if not one or not deviation:
+            return limit
+        draws = 1 if a.counts or deviation >= one else _DRAWS
+        return max(limit, one * _whole(deviation / one, chance / draws))
     if a.bound is not None and b.bound is not None:
         return float(a.bound + b.bound)
     return None
+
+
+def _whole(deviation: float, chance: float) -> int:
+    """Return what discrete Laplace noise of this standard deviation exceeds with at most this chance.
+
+    Noise of scale s has the variance V = 2 a / (1 - a)^2, where a = exp(-1 / s).
+    """
+    square = deviation**2
+    return largest_of(1, 1 / math.log1p((1 + math.sqrt(2 * square + 1)) / square), chance)

@@ -33,6 +33,7 @@ class Estimate:
         moment: of a count, a sum, a mean or a variance: which measure it is, and the number of its column.
         group: the key of its group; None where it is of all records.
         widest: whether its error takes a variance to be as large as bounds allow, since none was released.
+        one: about how much noise of 1 changes it, where noise is whole numbers; None where that is not known.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Estimate:
     moment: tuple[str, int] | None = None
     group: str | None = None
     widest: bool = False
+    one: float | None = None
 
     @property
     def label(self) -> str:

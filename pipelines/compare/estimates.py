@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from core.draws import Gaussian, Laplace
+from core.mechanisms.tails import variance
 from core.times import Times
 from pipelines.answers.answer import Release, Rows
 from pipelines.answers.text import row_key
@@ -97,9 +99,8 @@ def _quantiles(release: Release, rows: Rows) -> Iterator[Estimate]:
 def _cdf(release: Release, rows: Rows) -> Iterator[Estimate]:
     yield Estimate("rows", release["result"]["total"], bound=_promise(release, "kolmogorov_records"))
     for each in release["result"]["ranges"]:
-        yield Estimate(
-            f"rows from {each['low']} to {each['high']}", each["count"], each["standard_error"], counts=True
-        )
+        name = f"rows from {each['low']} to {each['high']}"
+        yield Estimate(name, each["count"], each["standard_error"], counts=True, one=1.0)
 
 
 def _ranges(release: Release, rows: Rows) -> Iterator[Estimate]:
@@ -118,7 +119,7 @@ def _histogram(release: Release, rows: Rows) -> Iterator[Estimate]:
     error = _promise(release, "standard_error")
     for place, count in enumerate(rows["count"].tolist()):
         low, high = (", ".join(str(column[place]) for column in columns) for columns in ends)
-        yield Estimate(f"cell from {low} to {high}", count, error, counts=True)
+        yield Estimate(f"cell from {low} to {high}", count, error, counts=True, one=1.0)
 
 
 def _at_points(release: Release, ends: Any, axis: int) -> Any:
@@ -131,11 +132,13 @@ def _at_points(release: Release, ends: Any, axis: int) -> Any:
 
 
 def _statistics(release: Release, rows: Rows) -> Iterator[Estimate]:
+    least = _least_noise(release)
     if release.get("group_by") is None:
         for each in release["result"]["values"]:
             of = "" if each["column"] is None else f" of {_columns(release)[each['column']]}"
             its = (each["measure"], each["column"] or 0)
-            yield _measure(f"{each['measure']}{of}", its, each["value"], each["error"], _interval(each))
+            name = f"{each['measure']}{of}"
+            yield _measure(name, its, each["value"], each["error"], _interval(each), least)
         return
     columns = dict(rows or {})
     measures = [name for name in columns if name not in release["group_by"]["columns"]]
@@ -149,7 +152,7 @@ def _statistics(release: Release, rows: Rows) -> Iterator[Estimate]:
             )
             measure, _, column = name.rpartition("_")
             its = (measure, int(column)) if measure and column.isdigit() else (name, 0)
-            yield _measure(name, its, value, error, _interval({"low": low, "high": high}), group)
+            yield _measure(name, its, value, error, _interval({"low": low, "high": high}), least, group)
 
 
 def _of_table(value: Any) -> Any:
@@ -163,13 +166,38 @@ def _measure(
     value: Any,
     error: Any,
     interval: tuple[Value, Value] | None,
+    least: float | None,
     group: str | None = None,
 ) -> Estimate:
-    """Return a measure. The error of a quantile or an extreme is of its rank, not of its value."""
+    """Return a measure. The error of a quantile or an extreme is of its rank, not of its value.
+
+    Args:
+        name: which figure it is.
+        its: the measure, and the number of its column.
+        value: the figure.
+        error: as it was released.
+        interval: of a quantile.
+        least: the smallest standard deviation of the noises of totals.
+        group: the key of its group.
+    """
     of_rank = name.startswith(("quantile", "minimum", "maximum"))
     counts = its[0] in ("count", "units")
-    moment = None if of_rank else its
-    return Estimate(name, value, None if of_rank else error, None, interval, counts, moment, group)
+    if of_rank:
+        return Estimate(name, value, None, None, interval, group=group)
+    one = 1.0 if counts else error / least if error and least else None
+    return Estimate(name, value, error, None, interval, counts, its, group, one=one)
+
+
+def _least_noise(release: Release) -> float | None:
+    """Return the smallest standard deviation of the noises of totals, which are whole numbers."""
+    return min(
+        (
+            math.sqrt(variance(draw["scale"])) if draw["kind"] == Laplace.kind else draw["scale"]
+            for draw in release.get("mechanisms", ())
+            if draw.get("kind") in (Laplace.kind, Gaussian.kind)
+        ),
+        default=None,
+    )
 
 
 def _ball(release: Release, rows: Rows) -> Iterator[Estimate]:

@@ -16,6 +16,7 @@ CONTROL = re.compile(
     r"\ud800-\udfff]"  # lone surrogates: UTF-8 cannot encode them
 )
 _MOST_CHARACTERS, _MOST_LINES = 480, 20
+_NARROWEST = 72
 
 
 def printable(value: Any) -> Any:
@@ -61,8 +62,11 @@ def terminal(wide: bool) -> "Console":
     """Return a console that prints text verbatim, without markup or emoji codes.
 
     Args:
-        wide: whether to use the width of the terminal; otherwise it is 110 characters.
+        wide: whether to use the width of the terminal; otherwise it is 110 characters. In a narrower one
+            than 72 tables would lose words and numbers, so it is at least that, and lines break.
     """
     from rich.console import Console
 
-    return Console(width=None if wide else 110, highlight=False, markup=False, emoji=False)
+    console = Console(width=None if wide else 110, highlight=False, markup=False, emoji=False)
+    console.width = max(console.width, _NARROWEST)
+    return console

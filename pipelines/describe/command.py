@@ -72,7 +72,10 @@ def _types(text: str) -> dict[str, str]:
     pairs = [each.rpartition("=") for each in text.split(",")]
     if not all(name.strip() and kind.strip() for name, _, kind in pairs):
         raise JobError(f"--types is {text!r}: give a type for each column, such as age=integer,city=text.")
-    return {name.strip(): kind.strip() for name, _, kind in pairs}
+    types = {name.strip(): kind.strip() for name, _, kind in pairs}
+    if len(types) < len(pairs):
+        raise JobError(f"--types is {text!r}: give each column once.")
+    return types
 
 
 def _as_yaml(job: Any) -> list[str]:

@@ -180,6 +180,15 @@ def _read(path: str) -> str:
         raise JobError(f"The job file {path} cannot be read: give a YAML file in UTF-8.") from None
 
 
+_ADVICE = {
+    r"'\t' that cannot start": "write spaces in place of tabs",
+    "that cannot start": "put the text in quotes",
+    "but got '{'": "put a text with braces in quotes",
+    "mapping values are not allowed": "put a text with a colon in quotes, or look how far lines are indented",
+}
+"""What helps against a problem that PyYAML tells in terms of its scanner."""
+
+
 def _parse(text: str, where: str, key: str = "") -> Any:
     loader = None
     try:
@@ -192,7 +201,8 @@ def _parse(text: str, where: str, key: str = "") -> Any:
         mark = error.problem_mark or error.context_mark
         place = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
         problem = ", ".join(part for part in (error.context, error.problem) if part)
-        raise JobError(f"{where} is not valid YAML:{place} {problem}.") from None
+        helps = next((f"; {advice}" for sign, advice in _ADVICE.items() if sign in problem), "")
+        raise JobError(f"{where} is not valid YAML:{place} {problem}{helps}.") from None
     except yaml.reader.ReaderError as error:
         raise JobError(
             f"{where} is not valid YAML: it has the control character U+{error.character:04X}."

@@ -4,12 +4,13 @@ import uuid
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from core.budget import Budget, Mechanism, Spend
 from core.groups import AnyPlan
 from core.neighbors import Name
 from core.privacy_filter import Charge, at_most, filter_spend
+from pipelines.errors import dotted
 from pipelines.ledger.policy import LedgerPolicy
 
 Spent = Annotated[float, Field(ge=0, lt=1e6, allow_inf_nan=False)]
@@ -39,6 +40,11 @@ class Entry(_Part):
     release: str | None = None
     ledger: str | None = None
     output_id: str | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        Budget(self.epsilon, self.delta)
+        return self
 
     def covers(self, plan: AnyPlan) -> bool:
         """Return whether each draw of `plan` costs at most as much as the charged one, up to rounding."""
@@ -134,3 +140,23 @@ class Ledger(_Part):
         # Without them earlier versions can read the file, too.
         absent = {name for name in ("policy", "count") if getattr(self, name) is None}
         return (self.model_dump_json(by_alias=True, indent=1, exclude=absent) + "\n").encode()
+
+
+def why_none(error: ValidationError) -> str:
+    """Return what keeps a file from being a ledger, as a clause.
+
+    It quotes no value and no unknown key of the file, which may contain rows.
+    """
+    problem = error.errors(include_url=False)[0]
+    kind, path = problem["type"], list(problem["loc"])
+    if kind == "json_invalid":
+        return "it is empty, cut off or not JSON"
+    if kind == "extra_forbidden":
+        return f"{dotted(path[:-1]) or 'it'} has a key that this version of Shoal does not know"
+    if kind == "value_error":  # begins with the name of the field
+        path.append(str(problem["ctx"]["error"]).split()[0])
+    if path == ["schema"]:
+        return "its schema is that of another version of Shoal"
+    if not path:
+        return "it is not a mapping"
+    return f"{dotted(path)} {'is missing' if kind == 'missing' else 'has a value that is not allowed'}"

@@ -26,7 +26,7 @@ from pipelines.answers.text import number
 from pipelines.errors import JobError, check_text, sentences_of
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
-from pipelines.ledger.content import Entry, Ledger
+from pipelines.ledger.content import Entry, Ledger, why_none
 from pipelines.ledger.policy import why_not
 from pipelines.storage.folder import StorageError
 from pipelines.storage.locate import open_file
@@ -184,7 +184,7 @@ def mark_released(path: str, run_id: str, release: str, charged: str | None = No
     Raises:
         JobError: the ledger is another one, the run was never charged, or the charge has another release.
     """
-    for raw in _tries(path):
+    for raw in _tries(path, released=run_id):
         ledger = _parse(path, raw)
         known = _released_entry(path, ledger, run_id, release, charged)
         if known.release == release:
@@ -202,7 +202,7 @@ def check_release(path: str, run_id: str, release: str) -> None:
     Raises:
         JobError: see `mark_released`.
     """
-    _released_entry(path, read_ledger(path), run_id, release, None)
+    _released_entry(path, _parse(path, _read(path, released=run_id)), run_id, release, None)
 
 
 def now() -> datetime:
@@ -222,6 +222,7 @@ def _charge_of(
     check_promise(path, ledger, job, plan)
     known = ledger.entry(job.run_id)
     if known is None:
+        _check_free(path, ledger, job, output_id)
         return _admit(path, ledger, job, plan, at).model_copy(update={"output_id": output_id})
     if known.job != job.hash():
         raise JobError(
@@ -240,6 +241,21 @@ def _charge_of(
             "or give another run_id, which is charged separately."
         )
     return known
+
+
+def _check_free(path: str, ledger: Ledger, job: Job | QuestionsJob, output_id: str | None) -> None:
+    """Check that no other run is charged for a release in this folder, which holds one.
+
+    Raises:
+        LedgerRefusal: one is, so whichever of the two came last would be charged for nothing.
+    """
+    for entry in ledger.charges if output_id is not None else ():
+        if entry.output_id == output_id and entry.release is None:
+            raise LedgerRefusal(
+                f"privacy.ledger {path} has charged run {entry.run_id} for a release in {job.output}, which "
+                "has none yet, and a folder holds one: let that run end, or give another output, such as "
+                "one with {run_id} in its name. Nothing was charged for this run."
+            )
 
 
 def entry_of(ledger: Ledger, job: Job | QuestionsJob, plan: AnyPlan, at: datetime) -> Entry:
@@ -310,14 +326,19 @@ def _released_entry(path: str, ledger: Ledger, run_id: str, release: str, charge
     if known.release not in (None, release):
         raise JobError(
             f"privacy.ledger {path} has recorded another release of run {run_id} than the one in "
-            f"{known.output}."
+            f"{known.output}: restore the file that the run wrote."
         )
     return known
 
 
-def _read(path: str, job: Job | QuestionsJob | None = None) -> bytes:
+def _read(path: str, job: Job | QuestionsJob | None = None, released: str | None = None) -> bytes:
     folder, name = open_file(path)
     raw = folder.read(name)
+    if raw is None and released is not None:
+        raise JobError(
+            f"privacy.ledger {path} does not exist, although the release of run {released} is visible: "
+            "restore the ledger that the run was charged to, since a new one forgets what was spent."
+        )
     if raw is None:
         units = ", and --unit COLUMN if the jobs have input.unit" if job is None else ""
         raise JobError(
@@ -346,9 +367,10 @@ def _options(job: Job | QuestionsJob | None) -> str:
 def _parse(path: str, raw: bytes) -> Ledger:
     try:
         ledger = Ledger.model_validate_json(raw)
-    except ValidationError:  # its text would quote the file, which may contain rows
+    except ValidationError as error:
         raise JobError(
-            f"{path} is not a ledger of schema 1: give one that `shoal ledger create` made."
+            f"{path} is not a ledger of schema 1, as {why_none(error)}: give one that `shoal ledger create` "
+            "made. If this was one, restore it, since a new one forgets what was spent."
         ) from None
     foreign = next((entry for entry in ledger.charges if entry.ledger != ledger.id), None)
     if foreign is not None:
@@ -359,11 +381,11 @@ def _parse(path: str, raw: bytes) -> Ledger:
     return ledger
 
 
-def _tries(path: str, job: Job | QuestionsJob | None = None) -> Iterator[bytes]:
+def _tries(path: str, job: Job | QuestionsJob | None = None, released: str | None = None) -> Iterator[bytes]:
     """Yield the content of the file for each try, with growing pauses, until the time is over."""
     end, pause = time.monotonic() + _PATIENCE, 0.02
     while time.monotonic() < end:
-        yield _read(path, job)
+        yield _read(path, job, released)
         time.sleep(pause)  # whoever loses a race pauses; one of them always wins
         pause = min(1.5 * pause, 2.0)
 

@@ -146,7 +146,8 @@ def check_folder(delivery: Delivery) -> None:
     if delivery.output_id not in (None, read_output_id(delivery.folder)):
         raise StorageError(
             f"{delivery.folder.locate('')} on the worker is not the folder of the machine that "
-            "submitted the run: give an output that all workers share."
+            "submitted the run: if it was removed or replaced meanwhile, put it back, else give an output "
+            "that all workers share."
         )
 
 

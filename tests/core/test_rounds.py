@@ -13,9 +13,11 @@ from core.rounds import (
     Strand,
     examined,
     number_of_passes,
+    parts_of,
     run_in_memory,
     run_on_stored,
     run_strands_in_memory,
+    sections_of,
     shared_passes,
     sharing,
     total_in_memory,
@@ -138,6 +140,15 @@ def test_sections_are_examined_with_noise_and_each_on_its_own() -> None:
     assert total_in_memory(step, [block()], 10, NOISE) == 10 * (16 + 4)
     stored: Any = SimpleNamespace(sections=2, floor=None, recount=lambda counts, _: counts)
     assert total_of_stored(stored, "as they are stored", 1) == "as they are stored"  # type: ignore[arg-type]
+
+
+def test_a_round_without_sections_or_parts_is_like_any_other() -> None:
+    """Also one that could have them, and one that has no release of parts."""
+    none: Any = SimpleNamespace(sections=0, floor=None, summarize=lambda *_: 7, recount=lambda *_: 7)
+    assert sections_of(none) == sections_of(Sum()) == 0
+    assert total_in_memory(none, [block()], 1, NOISE) == total_of_stored(none, 7, 1) == 7  # type: ignore[arg-type]
+    assert parts_of(SimpleNamespace(parts=3)) == 1  # type: ignore[arg-type]
+    assert parts_of(SimpleNamespace(parts=3, release_part=None)) == 3  # type: ignore[arg-type]
 
 
 def test_strands_share_passes_but_those_that_have_an_examination() -> None:

@@ -81,6 +81,25 @@ def test_two_machines_that_are_charged_at_the_same_time_draw_once(bench, job, mo
     assert entry.output_id == "0" * 32
 
 
+def test_a_run_is_not_charged_for_a_folder_that_another_run_is_charged_for(bench, job, monkeypatch):
+    """Both have found the folder empty; it holds one release, so one of them would pay for nothing."""
+    other = check_job(bench.changed({"privacy.ledger": job.privacy.ledger, "run_id": "tuesday"}))
+    charge = runs.charge_run
+
+    def late(path, _, plan, *rest):
+        charge(path, job, plan, *rest)
+        return charge(path, other, plan, *rest)
+
+    with monkeypatch.context() as racing:
+        racing.setattr(runs, "charge_run", late)
+        with pytest.raises(LedgerRefusal, match=r"has charged run monday for a release in .*/out, which"):
+            runs.run_job(other)
+    with pytest.raises(LedgerRefusal, match="let that run end, or give another output"):
+        runs.prepare_run(other)
+    assert [entry.run_id for entry in read_ledger(job.privacy.ledger).charges] == ["monday"]
+    assert runs.run_job(job) is not None  # it costs nothing more
+
+
 def test_a_run_takes_the_id_that_was_charged_to_its_workers(bench, job, monkeypatch):
     """Between its charge and its release another folder comes to its place."""
     out, submit = bench.folder / "out", runs.submit

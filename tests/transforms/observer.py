@@ -30,6 +30,7 @@ _OF_ITSELF = (
     "Ngid",
     "voluntary",
     "nonvoluntary",
+    "SigQ",  # of all processes of the user
 )
 
 
@@ -108,9 +109,6 @@ SEEN: dict[str, Callable[[], object]] = {
     "children": lambda: [*resource.getrusage(resource.RUSAGE_CHILDREN)],
 }
 """What is looked at, by name."""
-
-OF_ONE_PROCESS = ("places", "garbage", "what is mapped", "limits")
-"""What differs where another process forks: the system draws where things are, and so how much is mapped."""
 
 _LEFT: list[object] = []
 

@@ -86,6 +86,17 @@ def test_the_end_of_a_bundle_waits_for_no_sampler(tmp_path: Path, monkeypatch: p
     assert periods and max(periods) <= 5
 
 
+@pytest.mark.parametrize(("every", "expected"), [(-1.0, True), (1e9, False)])
+def test_free_memory_goes_back_between_stages_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float, expected: bool
+) -> None:
+    given: list[bool] = []
+    monkeypatch.setattr("transforms.embedded_runner.give_back", lambda: given.append(True))
+    monkeypatch.setattr("transforms.embedded_runner._GIVE_BACK_EVERY", every)
+    assert run(EmbeddedRunner(), tmp_path / "read", lambda number: [(number % 2, number)]) == list("0123")
+    assert bool(given) == expected
+
+
 def test_bundles_of_a_stage_have_different_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also while another pipeline of this process begins a bundle between any two of them."""
     begin, push = BundleManager.process_bundle, worker_handlers.EmbeddedWorkerHandler.push

@@ -107,7 +107,7 @@ def refusal(path: Path | str, columns: list[str], unit: str | None = None, order
         ("nowhere/a.parquet", "does not exist"),
         ("nowhere/*.parquet", "matches no files"),
         ("data/*.csv", "matches no files"),
-        ("empty", "is a folder without such files"),
+        ("empty", "is a folder without such files, apart from names that begin with . or _: give"),
         ("data/notes.txt", "notes.txt is not Parquet"),
         ("data/_SUCCESS", "_SUCCESS is not Parquet"),
     ],

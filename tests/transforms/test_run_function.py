@@ -286,10 +286,25 @@ def test_a_block_does_not_do_again_what_a_library_does_at_its_first_use(isolatio
     assert own_answers("opens_files_at_the_first_fit", isolation, text=FIRST) == [0, 0]
 
 
-def test_a_module_may_be_named_like_a_library() -> None:
-    """It is asked to do what the library does, and whatever it does instead is no error."""
-    text = "import sys, types\nsys.modules['sklearn'] = types.ModuleType('sklearn')\ndef f(rows): return 0.0"
-    assert own_answers("f", "process", text=text) == [0, 0]
+NAMED_LIKE = """
+import os, pathlib, sys, types
+sys.modules["sklearn"] = types.ModuleType("sklearn")
+{utils}
+def sees_files(rows):
+    return float(len(os.listdir(os.environ["HOME"])))
+"""
+
+UTILS = """
+utils = sys.modules["sklearn.utils"] = types.ModuleType("sklearn.utils")
+utils.check_array = lambda _: pathlib.Path(os.environ["HOME"], "left").touch()
+"""
+
+
+@pytest.mark.parametrize("isolation", ["process", "sandbox"])
+@pytest.mark.parametrize("utils", ["", UTILS])
+def test_a_module_may_be_named_like_a_library(utils: str, isolation: str) -> None:
+    """It is asked to do what the library does. What it does instead is no error, and no block sees it."""
+    assert own_answers("sees_files", isolation, text=NAMED_LIKE.format(utils=utils)) == [0, 0]
 
 
 @pytest.mark.skipif(

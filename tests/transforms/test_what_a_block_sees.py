@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +11,8 @@ import pytest
 
 from core.domain import Grid
 from tests.transforms.attacks import SECRET
-from tests.transforms.observer import OF_ONE_PROCESS, SEEN, UNTIDY
+from tests.transforms.observer import SEEN, UNTIDY
+from transforms.function_memory import fixed_places
 from transforms.function_messages import PROCESS, SANDBOX
 from transforms.run_function import Function, FunctionRunner
 from transforms.split_units import stream
@@ -35,46 +38,12 @@ def start():
     for _ in range(3 if {starts} else 1):
         os.read(ends[0], 1)  # the setsid of each is done
     return child
-
-fork = os.fork
 """
 
 ENDED = """
 child = start()
-
-def no_room():
-    raise BlockingIOError
-
-os.fork = lambda: {forks}
 usual = function_children.end_children(child)
 print(usual, function_children.children_of(os.getpid()))
-"""
-
-REPLACED = """
-function_process._libc.prctl(function_process._SUBREAPER, 1, 0, 0, 0)
-ends, bystander = os.pipe(), fork()
-if bystander == 0:
-    time.sleep(1000)
-forking = fork()
-if forking == 0:
-    child = start()
-
-    def fork_and_end():
-        here, killer = os.getpid(), fork()
-        if killer:
-            os.kill(here, signal.SIGKILL)
-        while os.getppid() == here:
-            time.sleep(1e-3)
-        os.write(ends[1], b"%9d" % os.getpid())
-        return killer
-
-    os.fork = fork_and_end
-    function_children.end_children(child)
-os.waitpid(forking, 0)
-os.waitpid(int(os.read(ends[0], 9)), 0)
-print(os.waitpid(bystander, os.WNOHANG))
-os.fork = fork
-function_children.end_children(bystander)
 """
 
 ONE = Grid((0.0,), (1.0,), 2.0**-9)
@@ -96,34 +65,31 @@ def printed(code: str, **parts: object) -> str:
     return ended.stdout
 
 
+def can_be_fixed() -> bool:
+    """Return whether the system lets a process say that its memory be at the same places."""
+    asks = "import ctypes; print(ctypes.CDLL(None).personality(0x40000))"
+    return sys.platform == "linux" and int(printed(asks)) >= 0
+
+
+ARE_FIXED = can_be_fixed()
+OF_PLACES = ("places", "garbage", "what is mapped", "limits")
+"""What differs where another process forks, if the system draws where things are."""
+
+
 def seen(runner: FunctionRunner, rows: bytes) -> dict[str, float]:
     answer = np.frombuffer(runner.ask(rows), dtype=np.float64)
     return dict(zip(SEEN, answer.tolist(), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("starts", "forks", "usual"),
-    [
-        (False, "fork()", True),
-        (True, "fork()", True),
-        (True, "no_room()", False),
-        (True, "fork() or os.kill(os.getpid(), signal.SIGKILL)", False),
-        (True, "fork() or os.kill(os.getpid(), signal.SIGSTOP)", False),
-    ],
-)
-def test_all_processes_of_a_block_end(starts: bool, forks: str, usual: bool) -> None:
-    """Also one that has no group yet, and where they leave no room for the one that ends them, or end it."""
-    assert printed(STARTED + ENDED, starts=starts, forks=forks) == f"{usual} []\n"
+@pytest.mark.parametrize("starts", [False, True])
+def test_all_processes_of_a_block_end(starts: bool) -> None:
+    """Also one that has no group yet. It is told whether there was only that one."""
+    assert printed(STARTED + ENDED, starts=starts) == f"{not starts} []\n"
 
 
-def test_no_other_process_ends_where_the_forking_process_is_killed() -> None:
-    """The one that ends the children of it is a child of another process then."""
-    assert printed(STARTED + REPLACED, starts=True) == "(0, 0)\n"
-
-
-def test_another_process_forks_after_a_block_that_was_not_ended_as_usual() -> None:
+def test_another_process_forks_after_a_block_that_left_processes() -> None:
     """Its memory follows from that block."""
-    function = Function("tests.transforms.without_room:attack", ONE, arguments={"how": "forks"})
+    function = Function("tests.transforms.attacks:attack", ONE, arguments={"how": "forks"})
     with FunctionRunner(function) as runner:
         forking = runner._process.pid
         for x, changes in ((0.0, False), (SECRET, True), (0.0, False)):
@@ -136,7 +102,11 @@ def test_another_process_forks_after_a_block_that_was_not_ended_as_usual() -> No
 
 @pytest.mark.parametrize("isolation", [PROCESS, SANDBOX])
 def test_a_block_sees_nothing_of_others(isolation: str) -> None:
-    """Not even where free memory begins: last bits of sums may follow from addresses."""
+    """Not even where free memory begins: last bits of sums may follow from addresses.
+
+    Of other processes one of three must see the same. Rarely an import takes other memory, in a process whose
+    start no block decides.
+    """
     function = Function(
         "tests.transforms.observer:looks", ALL, seconds=20.0, megabytes=500, isolation=isolation
     )
@@ -146,7 +116,49 @@ def test_a_block_sees_nothing_of_others(isolation: str) -> None:
             runner.ask(untidy)
             for rows, before in zip(QUIET, alone, strict=True):
                 assert seen(runner, rows) == before, f"after {act}"
-    with FunctionRunner(function) as runner:
-        for rows, before in zip(reversed(QUIET), reversed(alone), strict=True):
-            found = seen(runner, rows)
-            assert {name for name in SEEN if found[name] != before[name]} <= set(OF_ONE_PROCESS)
+    others: list[set[str]] = []
+    while len(others) < 3 and set() not in others:
+        with FunctionRunner(function) as runner:
+            found = [(seen(runner, rows), before) for rows, before in zip(QUIET, alone, strict=True)]
+        others.append({name for its, before in found for name in SEEN if its[name] != before[name]})
+    assert set().union(*others) <= set(OF_PLACES), "where another process forks"
+    assert set() in others or not ARE_FIXED
+
+
+ORDERS = """
+class Thing:
+    pass
+
+def goes_through_a_set(rows):
+    things = [Thing() for _ in range(1000)]
+    place = {id(thing): number for number, thing in enumerate(things)}
+    return hash(tuple(place[id(thing)] for thing in set(things))) % 2.0**40
+"""
+
+
+@pytest.mark.skipif(not ARE_FIXED, reason="the system draws where the memory of each process is")
+@pytest.mark.parametrize("isolation", [PROCESS, SANDBOX])
+def test_sets_of_objects_have_one_order_in_all_blocks(isolation: str) -> None:
+    """In whichever process they are answered, and also in its first one.
+
+    Rarely one object has another place, by what no block decides, so each is tried in several processes.
+    """
+    grid = Grid((0.0,), (2.0**40,), 1.0)
+    function, found = Function("own.py:goes_through_a_set", grid, text=ORDERS, isolation=isolation), []
+    for _ in range(3):
+        with FunctionRunner(function) as runner:
+            found.append([runner.ask(QUIET[0]) for _ in range(4)])
+    (usual, often), *_ = Counter(answers[2] for answers in found).most_common()
+    assert len(usual) == 8
+    assert often > 1
+    assert usual in [answers[0] for answers in found]
+
+
+def test_places_are_fixed_for_processes_of_one_thread_alone() -> None:
+    """And for as long as it starts them."""
+    own = Path("/proc/thread-self/personality")
+    before = own.read_text()
+    with pytest.raises(OSError, match="none"), fixed_places():
+        assert (own.read_text() != before) == ARE_FIXED
+        raise OSError("none")
+    assert own.read_text() == before

@@ -45,6 +45,7 @@ def test_a_missing_edge_weighs_the_upper_bound():
     with_it, without = (Cuts.of(edges(r), 9) for r in ([*rows, (0, 2, 9)], rows))
     assert step.cost(with_it) == step.cost(without) == (8, 4)
     assert step.sensitivity(with_it) == step.sensitivity(without) < 9
+    assert step.sensitivity(with_it) >= with_it.local(0, 0.0) > FLOOR
     apart = Cuts.of(edges(rows[:3]), 9)
     assert step.cost(apart) == (6 + 9, 4)
     assert step.sensitivity(apart) == 9
@@ -138,6 +139,29 @@ def test_answers_without_noise_to_speak_of():
     tree = MST_COST.plan(grid, MstCost(method="smooth"), QUIET, ADD, b"")
     rows = [(0, 1, 2), (1, 2, 3), (2, 3, 1), (3, 4, 2), (4, 0, 7)]
     assert released(tree, rows, 3).value == pytest.approx(8 - 4 * 3)
+    heavy = [(u, v, 8) for u, v, _ in rows]  # of a tree that costs more than one edge may
+    assert released(tree, heavy, 3).value == pytest.approx(4 * 8 - 4 * 3)
+
+
+class Shifted(SeededNoise):
+    """Adds 10 to what gets Laplace noise, or nothing."""
+
+    def laplace(self, values, scale):
+        return np.array(values) + int(10 * self._factor)
+
+
+def test_a_scale_and_what_follows_from_it_are_those_of_a_noisy_level():
+    rows = [(0, 1, 2), (1, 2, 3), (2, 3, 1), (3, 4, 2), (4, 0, 7)]
+    for task, params, grid in (
+        (TRIANGLES, Triangles(), ids(5)),
+        (MST_COST, MstCost(method="smooth"), weighted(5, 9)),
+    ):
+        plan, axes = task.plan(grid, params, PURE, ADD, b""), grid.dimension
+        block = Block(np.array(rows, dtype=np.int64)[:, :axes], np.arange(5, dtype=np.uint64))
+        still, moved = (run_in_memory(plan.rounds, [block], None, Shifted(0, factor)) for factor in (0, 1))
+        times = math.exp(10 * 1.001 * plan.rounds[0].smooth.noise.beta)
+        assert moved.scale == pytest.approx(times * still.scale)
+        assert moved.within - 0.5 == pytest.approx(times * (still.within - 0.5))
 
 
 @pytest.mark.parametrize("rows", [[], [(1, 1, 3)], [(0, 1, 3)], [(0, 1, 9)] * 4])

@@ -1,6 +1,7 @@
 """One value with noise by its smooth sensitivity."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
-from core.order_statistics import Rank, smooth_sensitivity
+from core.order_statistics import Rank, ranks_that_matter, smooth_sensitivity
 from core.quantiles.params import Median
 from core.quantiles.smooth import SmoothQuantile
 from core.quantiles.task import MEDIAN
@@ -38,6 +39,17 @@ def test_noise_has_the_scale_of_the_sensitivity(relation, grid, monkeypatch):
     assert kind == "laplace"
     assert scale == pytest.approx(1 / plan.mechanisms[1].epsilon)
     assert level[0] == math.ceil(math.log(smooth) / (1.001 * noise.beta))
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_all_ranks_that_matter_are_looked_at_and_no_others(relation):
+    """In a domain of any width, each of many records in a cell of its own."""
+    plan = MEDIAN.plan(Grid((0,), (2**30,), 1), Median(method="smooth"), PURE, relation, bytes(16))
+    (last,) = plan.rounds
+    matter, below = ranks_that_matter(2**30, last.smooth.noise.beta), np.arange(1000)
+    hot = last.hot(SimpleNamespace(below=below, upto=below + 1), 1000, None)
+    assert 20 < matter < 490 and last.near == (2 * matter + 1,)
+    assert hot.tolist() == (np.abs(below + 1 - 500) <= matter).tolist()
 
 
 def test_the_released_scale_is_near_the_true_one():

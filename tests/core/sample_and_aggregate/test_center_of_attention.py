@@ -79,16 +79,16 @@ def test_local_sensitivities_by_definition(seed, m, d):
     center, local = attention(points, SIZE * d)
     t0, expected = majority(m), []
     distances = np.sort(np.abs(points[:, None] - points[None]).sum(axis=2), axis=1)
-    if d > 1:
-        radii = np.abs(points - center).sum(axis=1)
-        assert np.sort(radii)[t0 - 1] == distances[:, t0 - 1].min()
+    line = sorted(points[:, 0].tolist())
+
+    def half_of_shortest(t):
+        return math.ceil(min(line[i + t - 1] - line[i] for i in range(m - t + 1)) / 2)
+
+    radii = np.sort(np.abs(points - center).sum(axis=1))
+    assert radii[t0 - 1] == (half_of_shortest(t0) if d == 1 else distances[:, t0 - 1].min())
     for k in range(m - t0):
         t = t0 + k + 1
-        if d == 1:
-            line = sorted(points[:, 0].tolist())
-            radius = math.ceil(min(line[i + t - 1] - line[i] for i in range(m - t + 1)) / 2)
-        else:
-            radius = int(np.sort(distances[:, t - 1])[k + 1])
+        radius = half_of_shortest(t) if d == 1 else int(np.sort(distances[:, t - 1])[k + 1])
         expected.append(min(2 * radius, SIZE * d))
     assert local.tolist() == expected
 

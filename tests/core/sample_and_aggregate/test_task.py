@@ -110,6 +110,27 @@ def test_the_budget_is_spent_and_no_more(name, relation, budget):
     assert {m.round for m in plan.mechanisms} == {step.name for step in plan.rounds} == {"aggregate"}
 
 
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+def test_every_draw_is_charged_for_all_answers_that_change(relation):
+    """Those of a cluster are charged by its own plan; see below."""
+    for name, ranges in (*((name, "tight") for name in NAMES if name != "one_cluster"), ("average", "loose")):
+        (step,) = plan_for(name, relation=relation, ranges=ranges).rounds
+        draws = step.draws()
+        assert {draw.changes for draw in draws} == {relation.changes}
+        assert step.failures.count in draws and step.radius.choice in draws and len(draws) > 2
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+def test_a_cluster_is_charged_for_answers_that_are_replaced(relation):
+    """One leaves a box and enters another, which moves two scores each way, and it is one of a count."""
+    (step,) = plan_for("one_cluster", relation=relation).rounds
+    moved = {draw.what: draw.changes * draw.change for draw in step.value_draws()}
+    expected = {"level": 4, "region": 2, "count": 1}
+    assert {what: moved[what] for what in expected} == {
+        what: relation.changes * by for what, by in expected.items()
+    }
+
+
 def test_axes_share_delta_where_the_noise_of_a_median_has_one():
     budget = Budget(3.0, 1e-3)
     plan = plan_for("smooth_median", blocks=10_000, budget=budget)
@@ -147,6 +168,31 @@ def test_average_draws_what_is_charged(ranges, relation):
     assert sum(m.epsilon for m in plan.mechanisms) == pytest.approx(1.0, rel=1e-3)
 
 
+@pytest.mark.parametrize("ranges", ["tight", "loose"])
+def test_a_sum_has_noise_wherever_its_range_has_a_width(ranges):
+    """Also in a range of one step, and where all answers are equal."""
+    for width in (1, 2, 7) if ranges == "loose" else (1, 2):
+        upper = 9 if ranges == "loose" else width
+        grid, low = Grid((0.0,), (float(upper),), 1.0), (upper - width) // 2
+        (step,) = plan_for("average", blocks=100, grid=grid, ranges=ranges).rounds
+        for lower in (50, 100) if ranges == "tight" else (50,):
+            noise = RecordingNoise(SeededNoise(0, factor=0.0))
+            step.aggregate(np.repeat([low, low + width], [lower, 100 - lower])[:, None], noise)
+            drawn = [scale for kind, _, scale in noise.calls if kind == "laplace"]
+            assert drawn == [step.sum.scale * width]
+
+
+@pytest.mark.parametrize("ranges", ["tight", "loose"])
+def test_a_noisy_mean_stays_in_its_domain(ranges):
+    """At both ends, however large the noise and wherever the range begins, and if its ends change places."""
+    grid = Grid((0.0,), (9.0,), 1.0)
+    (step,) = plan_for("average", blocks=50, grid=grid, ranges=ranges, budget=Budget(0.05, 0.0)).rounds
+    points = np.repeat([1, 8], 25)[:, None]
+    released = [step.aggregate(points, SeededNoise(seed)) for seed in range(60)]
+    assert {int(found.value[0]) for found in released} >= {0, 9}
+    assert all(0 <= found.value[0] <= 9 and found.errors[0] >= 0 for found in released)
+
+
 def test_loose_noise_follows_the_private_quartiles():
     plan = plan_for("average", ranges="loose", fraction=1.0)
     (step,) = plan.rounds
@@ -158,22 +204,33 @@ def test_loose_noise_follows_the_private_quartiles():
     assert scales == pytest.approx((step.sum.scale * quartiles).tolist(), rel=0.5)
 
 
+@pytest.mark.parametrize("blocks", [5, 1000])
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
-def test_smooth_median_draws_what_is_charged(relation, monkeypatch):
-    plan = plan_for("smooth_median", relation=relation, budget=PURE)
+def test_smooth_median_draws_what_is_charged(relation, blocks, monkeypatch):
+    """Few answers could all move, so the noise reaches to the end of the domain, which is beyond them all.
+
+    Also where all are equal there is some.
+    """
+    plan = plan_for("smooth_median", blocks, relation=relation, budget=PURE)
     (step,) = plan.rounds
     assert isinstance(step, SmoothMedian)
     drawn, noise = [], step.noise
     monkeypatch.setattr(
         "core.mechanisms.admissible.rounded", lambda density, scale, source: drawn.append(scale) or 0
     )
-    block = answers(0.8)
-    step.release(step.summarize(block, None), None, SeededNoise(0))
-    smooth = [
-        smooth_sensitivity(Counts.of(axis), extent, MEDIAN, noise.beta, REPLACE)
-        for axis, extent in zip(block.points.T, PLANE.extents, strict=True)
-    ]
-    assert drawn == [s / noise.alpha for s in smooth]
+
+    def smooth(points, ends):
+        axes = zip(points.T, ends, strict=True)
+        return [smooth_sensitivity(Counts.of(axis), end, MEDIAN, noise.beta, REPLACE) for axis, end in axes]
+
+    points = answers(0.8, blocks).points // 2
+    for each in (points, np.tile(points[0], (blocks, 1))):
+        drawn.clear()
+        step.release(Outputs.of(np.arange(blocks, dtype=np.uint64), each), None, SeededNoise(0))
+        assert drawn == [s / noise.alpha for s in smooth(each, PLANE.extents)]
+    assert blocks == 1000 or max(smooth(points, points.max(axis=0).tolist())) < min(
+        smooth(points, PLANE.extents)
+    )
     charged = [m.epsilon for m in plan.mechanisms if "median" in m.mechanism]
     assert charged == pytest.approx([relation.changes * noise.cost_of_one().epsilon] * 2)
 
@@ -221,6 +278,53 @@ def test_the_radius_scores_move_by_one_and_cost_two_over_the_scale():
         (draw,) = [m for m in plan.mechanisms if "radius" in m.mechanism]
         assert draw.epsilon == pytest.approx(2 / draw.scale)
         assert draw.scale == plan.rounds[0].radius.choice.scale
+
+
+class Replayed(SeededNoise):
+    """Notes the answers of all draws, or gives those of another run."""
+
+    def __init__(self, given=None):
+        super().__init__(3)
+        self.answers, self.given = [], None if given is None else iter(given)
+
+    def answer(self, draw, sample, unit=1.0):
+        self.answers.append(sample() if self.given is None else next(self.given))
+        return self.answers[-1]
+
+
+@pytest.mark.parametrize(("name", "ranges"), [*((name, "tight") for name in NAMES), ("average", "loose")])
+def test_answers_reach_a_release_through_its_draws_alone(name, ranges):
+    """Whatever the blocks answer, the same draws make the same release."""
+    (step,) = plan_for(name, fraction=0.8, ranges=ranges).rounds
+    noise, ids = Replayed(), np.arange(1000, dtype=np.uint64)
+    found = step.release(step.summarize(answers(0.8), None), None, noise)
+    assert isinstance(found, Stable)
+    others = (
+        answers(0.1).points,
+        np.zeros((1000, 2), int),
+        np.tile(PLANE.extents, (600, 1)),
+        np.zeros((0, 2), int),
+    )
+    for points in others:
+        other = Outputs.of(ids[: len(points)], points)
+        again = Replayed(noise.answers)
+        assert step.release(other, None, again).result(PLANE) == found.result(PLANE)
+        assert len(again.answers) == len(noise.answers)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "one_cluster"])
+def test_a_radius_is_about_the_released_value(name, monkeypatch):
+    """About an exact point, its scores would move by more than they are charged for."""
+    asked = []
+
+    def release(self, points, center, noise):
+        asked.append((len(points), center.tolist()))
+        return 7
+
+    monkeypatch.setattr(StableRadius, "release", release)
+    (step,), block = plan_for(name, fraction=0.8).rounds, answers(0.8)
+    found = step.release(step.summarize(block, None), None, SeededNoise(3))
+    assert asked == [(1000, found.value.tolist())] and found.radius == 7
 
 
 def test_a_majority_is_served_by_all_but_the_average():

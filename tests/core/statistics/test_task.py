@@ -515,6 +515,13 @@ def test_counts_are_public_only_without_groups_under_replace_one():
     assert count.sensitivity == 2  # a row may change its group
 
 
+@pytest.mark.parametrize("measure", ["sum", "mean"])
+def test_public_counts_take_no_part_of_the_failure_probability(measure):
+    alone, beside = (plan(given, neighbors=REPLACE) for given in ([measure], ["count", "units", measure]))
+    assert beside.promises[f"{measure}_error"] == alone.promises[f"{measure}_error"] > 0
+    assert beside.promises["count_error"] == beside.promises["units_error"] == 0
+
+
 def test_a_policy_makes_sums_less_noisy_but_not_those_of_groups():
     line = Grid((0.0,), (100.0,), 1.0)
     near = Neighbors("replace_one", Policy(Distance(5)))

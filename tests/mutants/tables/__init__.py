@@ -1,6 +1,7 @@
 from tests.mutants.tables import (
     accounting,
     admitted,
+    aggregated,
     batches,
     bounds,
     choices,
@@ -85,6 +86,10 @@ MUTANTS = (
     *curves.CURVES,
     *curves.CHANGES,
     *edges.EDGES,
+    *aggregated.ANSWERS,
+    *aggregated.LEDGERS,
+    *aggregated.SMOOTH,
+    *aggregated.ROUNDS,
     *evaluated.BLOCKS,
     *evaluated.GROUPS,
     *evaluated.AGGREGATORS,

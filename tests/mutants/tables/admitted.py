@@ -24,6 +24,14 @@ ADMITTED = (
     Mutant(
         8,
         _LEDGER,
+        "of two runs that are charged for one folder one pays for nothing",
+        "if entry.output_id == output_id and entry.release is None:",
+        "if entry.output_id == output_id and entry.release is None and not ledger.charges:",
+        Selection(("tests/pipelines/test_output_id.py",), only="another_run_is_charged_for"),
+    ),
+    Mutant(
+        8,
+        _LEDGER,
         "a millionth more than the whole is admitted",
         "if not at_most(spent.epsilon, ledger.epsilon):",
         "if not at_most(spent.epsilon, ledger.epsilon * (1 + 1e-6)):",

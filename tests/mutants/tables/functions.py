@@ -603,8 +603,8 @@ PROCESSES = (
         12,
         "transforms/function_process.py",
         "the first block sees what the import wrote",
-        "            _renew(folder)  # the import may have written there\n",
-        "            pass\n",
+        "        if not limits.sandbox:\n            _renew(folder)\n        shared = ",
+        "        shared = ",
         Selection(("tests/transforms/test_run_function.py",), "begins_alike"),
     ),
     Mutant(

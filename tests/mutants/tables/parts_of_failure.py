@@ -54,7 +54,7 @@ PARTS = (
         12,
         "core/ranges/methods.py",
         "the largest error is that of as many cells as there are boxes",
-        "self.setting.params.failure / MOST_CELLS",
+        "self.setting.params.failure / self._most(MOST_CELLS)",
         "self.setting.params.failure / MOST_BOXES",
         Selection(("tests/core/ranges/test_found.py",), only="as_many_cells"),
     ),

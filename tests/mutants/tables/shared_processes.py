@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant, Selection
 
 _RUNNER, _PROCESS = "transforms/run_function.py", "transforms/function_process.py"
 _CHILDREN = "transforms/function_children.py"
+_PLACES = Selection(("tests/transforms/test_what_a_block_sees.py",))
 _SHARED = Selection(("tests/transforms/test_shared_process.py",))
 _ANALYSES = Selection(("tests/shoal/test_analyses.py",))
 _ATTACKS = Selection(("tests/transforms/test_run_function.py",))
@@ -125,18 +126,10 @@ SHARED = (
     ),
     Mutant(
         12,
-        _CHILDREN,
-        "where memory is free follows from processes that earlier blocks started",
-        "            killer = fork(partial(_kill_until_none, parent))\n        except",
-        "            killer, lost = -1, True\n        except",
-        _SEEN,
-    ),
-    Mutant(
-        12,
         _PROCESS,
         "where memory is free follows from how many blocks came before",
         "    if not end_children(child):\n",
-        "    children_of(os.getpid())\n    if not end_children(child):\n",
+        "    os.listdir(folder)\n    if not end_children(child):\n",
         _SEEN,
     ),
     Mutant(
@@ -158,41 +151,17 @@ SHARED = (
     Mutant(
         12,
         _CHILDREN,
-        "processes that leave no room for another one end the one that forks",
-        "        except OSError:  # they leave no room for it\n",
-        "        except ZeroDivisionError:\n",
-        _SEEN,
-    ),
-    Mutant(
-        12,
-        _CHILDREN,
         "a process whose memory follows from a block forks the next one",
-        "    return not lost\n",
+        "    return False\n",
         "    return True\n",
         _SEEN,
     ),
     Mutant(
         12,
         _CHILDREN,
-        "all children of any process end where the one that forks was killed",
-        "    while os.getppid() == parent and (",
-        "    parent = os.getppid()\n    while (",
-        _SEEN,
-    ),
-    Mutant(
-        12,
-        _CHILDREN,
-        "processes that stop the one that ends them go on",
-        "os.waitpid(-1, os.WUNTRACED)",
-        "os.waitpid(-1, 0)",
-        _SEEN,
-    ),
-    Mutant(
-        12,
-        _CHILDREN,
         "processes that a block started go on",
-        "        os.waitpid(-1, os.WNOHANG)\n        parent",
-        "        raise ChildProcessError\n        parent",
+        "        os.waitpid(-1, os.WNOHANG)\n",
+        "        raise ChildProcessError\n",
         _ATTACKS,
     ),
     Mutant(
@@ -282,5 +251,37 @@ SHARED = (
         "int.from_bytes(handed[0][2], sys.byteorder)",
         "(lambda fds: fds.frombytes(handed[0][2]) or list(fds)[0])(__import__('array').array('i'))",
         _SEEN,
+    ),
+    Mutant(
+        12,
+        "transforms/function_memory.py",
+        "the system draws where each process has its memory",
+        "before | _FIXED_PLACES",
+        "before",
+        _PLACES,
+    ),
+    Mutant(
+        12,
+        _RUNNER,
+        "Arrow draws where its memory is",
+        '"ARROW_DEFAULT_MEMORY_POOL": "system"',
+        '"ARROW_DEFAULT_MEMORY_POOL": "default"',
+        _PLACES,
+    ),
+    Mutant(
+        12,
+        _RUNNER,
+        "the first block of a process finds other memory free than later ones",
+        "        self._ask_for_nothing()\n\n",
+        "\n",
+        _PLACES,
+    ),
+    Mutant(
+        12,
+        _PROCESS,
+        "the first block sees what a library wrote at its first use",
+        "        _use_libraries()\n        if not limits.sandbox:\n            _renew(folder)\n",
+        "        if not limits.sandbox:\n            _renew(folder)\n        _use_libraries()\n",
+        Selection(("tests/transforms/test_run_function.py",), "named_like"),
     ),
 )

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from core.mechanisms.tails import variance
 from core.rounds import Block
 from core.secure_noise import SecureNoise
 from pipelines.compare.compare import Side, _change, _changes, _planned, compare, read_side
@@ -135,6 +136,43 @@ def test_standard_errors_have_the_right_size(tmp_path):
     assert 0.005 < np.mean(np.abs(draws) > limit) < 0.05
 
 
+@pytest.mark.parametrize("figures", [1, 4, 20, 100])
+def test_noise_that_is_mostly_zero_explains_a_step(figures):
+    """Whole noise has heavier tails than a Laplace variable of its deviation, where that is below 1."""
+    rng, trials = np.random.default_rng(figures), 400_000 // figures
+    for epsilon in (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0):
+        drawn = rng.geometric(-math.expm1(-epsilon), (4, trials, figures))
+        error = math.sqrt(variance(1 / epsilon))
+        limit = _change("x", *[Estimate("x", 0, error, counts=True, one=1.0)] * 2, figures).limit
+        changed = np.abs(drawn[0] - drawn[1] + drawn[2] - drawn[3])
+        assert np.mean((changed > limit).any(axis=1)) < 0.052, epsilon
+    assert (limit < 1) == (figures < 100), "one step is beyond noise that is hardly ever one"
+
+
+@pytest.mark.parametrize(("epsilon", "ones"), [(2.5, 1500), (3.0, 0), (3.5, 300), (4.0, 1500), (5.0, 1500)])
+def test_noise_that_is_mostly_zero_explains_changes_of_means(epsilon, ones):
+    """A mean of zeros and ones from two noisy sums; `one` is as `_statistics` has it."""
+    drawn = np.random.default_rng(ones).geometric(-math.expm1(-epsilon), (4, 2, 3000))
+    above, below = np.moveaxis(drawn[:2] - drawn[2:], 1, 0) + np.array([ones, 3000 - ones])[:, None, None]
+    means = np.clip(above / (above + below), 0, 1)
+    noise = math.sqrt(variance(1 / epsilon))
+    errors = noise * np.hypot(means, 1 - means) / (above + below)
+    runs = [
+        [Estimate("x", *each, one=each[1] / noise) for each in zip(*both, strict=True)]
+        for both in zip(means.tolist(), errors.tolist(), strict=True)
+    ]
+    larger = [_change("x", *pair, 1).larger for pair in zip(*runs, strict=True)]
+    assert np.mean(larger) < 0.065  # 4 deviations
+
+
+def test_noise_explains_changes_of_many_cells_at_a_large_epsilon(tmp_path):
+    """Of a hundred cells at epsilon 5, some cell changes by a row or two in 93% of the pairs."""
+    changed = {"domain.upper": [99, 99], "params": {"cells": [100, 1]}, "privacy.epsilon": 5.0}
+    sides = [read_side(released(tmp_path, "histogram", records("histogram", 1), changed)) for _ in range(16)]
+    found = [compare(one, other) for one, other in zip(sides[::2], sides[1::2], strict=True)]
+    assert sum(each["larger"] > 0 for each in found) < 4
+
+
 @pytest.mark.parametrize(
     ("a", "b", "larger"),
     [
@@ -171,6 +209,18 @@ def test_every_task_says_which_figures_are_compared():
     assert set(_OF_TASK) == set(TASKS)
 
 
+def test_a_step_of_noise_moves_a_moment_by_its_error_over_the_deviation(tmp_path):
+    """The smallest noise of the round is that of the checks or of a total: none is left out."""
+    changed = {"params.measures": ["count", "mean"], "privacy.epsilon": 4.0}
+    folder = released(tmp_path, "statistics", records("statistics", 1), changed)
+    draws = json.loads((Path(folder) / "release.json").read_text())["mechanisms"]
+    least = min(math.sqrt(variance(draw["scale"])) for draw in draws)
+    known = read_side(folder).figures[""]
+    assert {each.one for each in known if each.counts} == {1.0}
+    for each in known:
+        assert each.counts or each.one == pytest.approx(each.error / least)
+
+
 def test_statistics_by_group_are_compared_group_by_group():
     release = {
         "task": "statistics",
@@ -188,7 +238,8 @@ def test_statistics_by_group_are_compared_group_by_group():
         "quantile_0.5_high": np.array([0.6, 0.7]),
     }
     found = {each.label: each for each in estimates(release, rows)}
-    assert found["count of b"] == Estimate("count", 4, 1.0, counts=True, moment=("count", 0), group="b")
+    count = Estimate("count", 4, 1.0, counts=True, moment=("count", 0), group="b", one=1.0)
+    assert found["count of b"] == count
     assert found["quantile_0.5 of a"] == Estimate("quantile_0.5", 0.5, interval=(0.4, 0.6), group="a")
     assert all(type(end) is float for end in found["quantile_0.5 of b"].interval), "is no JSON"
     days = {

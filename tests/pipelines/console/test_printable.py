@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.console.events import Events
-from pipelines.console.printable import as_json, error_text, printable
+from pipelines.console.printable import as_json, error_text, printable, terminal
 from pipelines.errors import JobError
 from pipelines.ledger.ledger import now
 
@@ -100,3 +100,12 @@ def test_brackets_in_a_plan_are_text(bench):
     assert result.exit_code == 0, result.output
     assert "[red]u[/]" in result.stdout
     assert "[bold]:smile:" in result.stdout
+
+
+def test_a_narrow_terminal_loses_nothing_of_a_table(monkeypatch):
+    shown = {}
+    for columns in ("20", "100"):
+        monkeypatch.setenv("COLUMNS", columns)
+        shown[columns] = terminal(True).width
+    assert shown == {"20": 72, "100": 100}
+    assert terminal(False).width == 110

@@ -225,6 +225,7 @@ def test_bad_input_is_one_sentence(bench, refused):
     assert "is CSV, which has no types" in wrong(bench, refused, "rows.csv")
     assert "(did you mean integer?)" in wrong(bench, refused, "rows.csv", "--types", "a=integr")
     assert "--types is 'a'" in wrong(bench, refused, "rows.csv", "--types", "a")
+    assert "give each column once" in wrong(bench, refused, "rows.csv", "--types", "a=integer,a=text")
     assert "b is missing from rows.csv" in wrong(bench, refused, "rows.csv", "--types", "b=text")
     assert "questions" in wrong(bench, refused, "rows.parquet", "--set", "questions.x.share=2")
     assert "privacy.epsilon" in wrong(bench, refused, "rows.parquet", "--epsilon", "-1")

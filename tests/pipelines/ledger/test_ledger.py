@@ -18,6 +18,7 @@ from pipelines.ledger.ledger import (
     Ledger,
     LedgerRefusal,
     charge_run,
+    check_release,
     create_ledger,
     mark_released,
     new_ledger,
@@ -83,9 +84,28 @@ def test_what_does_not_fit_is_refused_and_leaves_no_trace(books):
 
 
 def test_a_run_id_belongs_to_one_job(books):
+    """Also once it is released."""
     books.charge("monday")
-    with pytest.raises(JobError, match=r"run_id is monday: .* another job"):
-        books.charge("monday", **{"privacy.epsilon": 0.5})
+    for _ in range(2):
+        with pytest.raises(JobError, match=r"run_id is monday: .* another job"):
+            books.charge("monday", **{"privacy.epsilon": 0.5})
+        mark_released(books.path, "monday", "a" * 64)
+
+
+@pytest.mark.parametrize("given", ["a" * 32, "b" * 32, None])
+@pytest.mark.parametrize("charged", ["a" * 32, None])
+def test_a_charge_serves_the_folder_that_it_names(books, charged, given):
+    """A folder without an id is another one; a charge of an earlier version names none."""
+    job = books.job("monday")
+    plan = make_plan(job, bytes(16))
+    entry = charge_run(books.path, job, plan, clock, charged)
+    assert entry.output_id == charged
+    if charged in (None, given):
+        assert charge_run(books.path, job, plan, clock, given) == entry
+    else:
+        with pytest.raises(LedgerRefusal, match="for another folder than the one now"):
+            charge_run(books.path, job, plan, clock, given)
+    assert read_ledger(books.path).charges == (entry,)
 
 
 def test_the_time_of_a_charge_is_in_utc():
@@ -153,11 +173,20 @@ def test_a_released_run_is_marked_once(books):
 )
 def test_files_that_are_no_ledgers(books, text):
     Path(books.path).write_text(text)
-    with pytest.raises(
-        JobError, match=r"not a ledger of schema 1: give one that `shoal ledger create` made\.$"
-    ):
+    with pytest.raises(JobError, match=r"not a ledger of schema 1, .*: give one that `shoal ledger cre"):
         books.charge("monday")
     assert Path(books.path).read_text() == text
+
+
+def test_a_ledger_that_is_gone_after_a_release_is_restored(books):
+    """Whoever creates a new one in its place forgets what was spent."""
+    Path(books.path).unlink()
+    for call in (mark_released, check_release):
+        with pytest.raises(
+            JobError, match="although the release of run monday is visible: restore"
+        ) as caught:
+            call(books.path, "monday", "a" * 64)
+        assert "ledger create" not in str(caught.value)
 
 
 def test_where_no_ledger_can_be(bench):

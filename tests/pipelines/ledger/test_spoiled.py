@@ -44,6 +44,35 @@ def test_no_charge_gives_budget_back(charged, place, value):
         read_ledger(str(charged))
 
 
+def test_a_charge_is_of_a_budget(charged):
+    for field, value in {"epsilon": 0, "delta": 1}.items():
+        spoil(charged, {"epsilon": 0.1, "delta": 0} | {field: value})
+        with pytest.raises(JobError, match=rf", as charges\[1\]\.{field} has a value that is not allowed: "):
+            read_ledger(str(charged))
+
+
+WHY_NONE = {
+    "": "it is empty, cut off or not JSON",
+    '{"schema": 1': "it is empty, cut off or not JSON",
+    "[]": "it is not a mapping",
+    '{"schema": 2, "epsilon": 1, "delta": 0}': "its schema is that of another version of Shoal",
+    '{"delta": 0}': "epsilon is missing",
+    '{"epsilon": "Ann", "delta": 0}': "epsilon has a value that is not allowed",
+    '{"epsilon": 1, "delta": 0, "Ann": 1}': "it has a key that this version of Shoal does not know",
+    '{"epsilon": 1, "delta": 0, "unit": ""}': "unit has a value that is not allowed",
+    '{"epsilon": 1, "delta": 0, "charges": [5]}': r"charges\[0\] has a value that is not allowed",
+}
+
+
+@pytest.mark.parametrize(("text", "why"), WHY_NONE.items(), ids=WHY_NONE.values())
+def test_what_is_no_ledger_says_why_and_what_helps(charged, text, why):
+    """What was a ledger is restored: whoever makes a new one in its place forgets what was spent."""
+    charged.write_text(text)
+    with pytest.raises(JobError, match=f"is not a ledger of schema 1, as {why}: .* restore it") as caught:
+        read_ledger(str(charged))
+    assert "Ann" not in str(caught.value)  # a file that is something else may have rows
+
+
 def test_a_run_is_in_a_ledger_once(charged):
     assert len(read_ledger(str(charged)).charges) == 2
     spoil(charged, {"run_id": "monday"})

@@ -82,7 +82,7 @@ def test_a_worker_looks_for_the_folder_that_was_charged(tmp_path: Path) -> None:
     for its in (None, charged):
         check_folder(Delivery(folder, "monday", "hash", None, output_id=its))
     for other in (tmp_path / "elsewhere", tmp_path):
-        with pytest.raises(StorageError, match="is not the folder of the machine that submitted the run"):
+        with pytest.raises(StorageError, match=r"submitted the run: if it was removed .* put it back"):
             its = charged if other != tmp_path else "0" * 32
             check_folder(Delivery(open_folder(str(other)), "monday", "hash", None, output_id=its))
 
