@@ -119,6 +119,7 @@ def main(
         _use_libraries()
         if not limits.sandbox:
             _renew(folder)
+        end_children(fork(os.getpid))  # one that does nothing, and the processes that the import left
         shared = shared_memory()
         gc.collect()
         gc.freeze()  # fewer shared pages are copied when children write to them

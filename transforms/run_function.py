@@ -286,7 +286,7 @@ class FunctionRunner:
                 OSError,
             ):  # it started before; the reason must stay hidden
                 return False
-        return True
+        return self._control is not None  # its first child may have been the last
 
     def _ask(self, rows: bytes, patience: float) -> bytes:
         if self._may_share(rows):
