@@ -35,16 +35,7 @@ import pyarrow as pa
 
 from transforms.function_children import end_children, fork
 from transforms.function_memory import copy_shared, mapped, shared_memory, use_huge_pages
-from transforms.function_messages import (
-    END,
-    FAILED,
-    LENGTH,
-    READY,
-    RUN,
-    SANDBOX,
-    SHARE,
-    received,
-)
+from transforms.function_messages import END, FAILED, LENGTH, READY, RUN, SANDBOX, SHARE, received
 from transforms.sandbox import own_folder
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <linux/prctl.h>

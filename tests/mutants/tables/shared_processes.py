@@ -4,7 +4,6 @@ from tests.mutants.mutant import Mutant, Selection
 
 _RUNNER, _PROCESS = "transforms/run_function.py", "transforms/function_process.py"
 _CHILDREN = "transforms/function_children.py"
-_PLACES = Selection(("tests/transforms/test_what_a_block_sees.py",))
 _SHARED = Selection(("tests/transforms/test_shared_process.py",))
 _ANALYSES = Selection(("tests/shoal/test_analyses.py",))
 _ATTACKS = Selection(("tests/transforms/test_run_function.py",))
@@ -129,7 +128,7 @@ SHARED = (
         _PROCESS,
         "where memory is free follows from how many blocks came before",
         "    if not end_children(child):\n",
-        "    os.listdir(folder)\n    if not end_children(child):\n",
+        "    open('/proc/self/statm').read()\n    if not end_children(child):\n",
         _SEEN,
     ),
     Mutant(
@@ -246,19 +245,11 @@ SHARED = (
     ),
     Mutant(
         12,
-        _PROCESS,
-        "the order of free memory follows from how many blocks came before",
-        "int.from_bytes(handed[0][2], sys.byteorder)",
-        "(lambda fds: fds.frombytes(handed[0][2]) or list(fds)[0])(__import__('array').array('i'))",
-        _SEEN,
-    ),
-    Mutant(
-        12,
         "transforms/function_memory.py",
         "the system draws where each process has its memory",
         "before | _FIXED_PLACES",
         "before",
-        _PLACES,
+        _SEEN,
     ),
     Mutant(
         12,
@@ -266,15 +257,7 @@ SHARED = (
         "Arrow draws where its memory is",
         '"ARROW_DEFAULT_MEMORY_POOL": "system"',
         '"ARROW_DEFAULT_MEMORY_POOL": "default"',
-        _PLACES,
-    ),
-    Mutant(
-        12,
-        _RUNNER,
-        "the first block of a process finds other memory free than later ones",
-        "        self._ask_for_nothing()\n\n",
-        "\n",
-        _PLACES,
+        _SEEN,
     ),
     Mutant(
         12,
