@@ -1,6 +1,7 @@
 """Integer aggregates whose `+` is associative and commutative: any split of the data gives the same bits."""
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, cast
 
@@ -23,6 +24,9 @@ _FULL = 16
 
 _GATHERED = 1 << 22
 """Keys that `Counts.gathered` holds before it adds them up."""
+
+_SLICE = 1 << 16
+"""Keys that are sorted together, about, where large counts are added up."""
 
 _FEW = 2
 """Largest mean count for which keys are repeated instead of carrying their counts."""
@@ -70,18 +74,45 @@ class Counts:
 
     @classmethod
     def merged(cls, parts: Sequence["Counts"]) -> "Counts":
-        """Add up any number of counts at once, at least one."""
+        """Add up any number of counts at once, at least one.
+
+        Sorting takes three times the memory of its keys, so that large parts are added slice by slice.
+        """
         filled = [part for part in parts if len(part.keys)]
         if len(filled) < 2:
             return (filled or list(parts))[0]
-        keys = np.concatenate([part.keys for part in filled])
-        records = sum(int(part.counts.sum()) for part in filled)
-        if records <= _FEW * len(keys):
-            if records > len(keys):
-                keys = np.repeat(keys, np.concatenate([part.counts for part in filled]))
-            keys.sort(kind="stable")  # merges what ascends already, ten times as fast as sorting it again
-            return cls._of_sorted(keys)
-        return cls._weighted(keys, np.concatenate([part.counts for part in filled]))
+        most = sum(map(len, filled))
+        slices = most // _SLICE
+        if slices <= len(filled):
+            return cls._sorted(filled)
+        longest = max(filled, key=len).keys
+        cuts = longest[len(longest) * np.arange(1, slices) // slices]
+        keys, counts, end = np.empty(most, np.int64), np.empty(most, np.int64), 0
+        for piece in zip(*(part._cut(cuts) for part in filled), strict=True):
+            added = cls._sorted(piece)
+            here = slice(end, end + len(added))
+            keys[here], counts[here], end = added.keys, added.counts, here.stop
+        for made in (keys, counts):
+            made.resize(end, refcheck=False)  # gives back what was never touched
+        return cls(keys, counts)
+
+    def _cut(self, cuts: Ints) -> Iterator["Counts"]:
+        """Cut into len(cuts) + 1 pieces, of which each but the first begins at its cut or after it."""
+        ends = [0, *np.searchsorted(self.keys, cuts), len(self)]
+        return (Counts(self.keys[a:b], self.counts[a:b]) for a, b in itertools.pairwise(ends))
+
+    @classmethod
+    def _sorted(cls, parts: Sequence["Counts"]) -> "Counts":
+        """Add up counts by sorting all of their keys together."""
+        keys = np.concatenate([part.keys for part in parts])
+        counts = np.concatenate([part.counts for part in parts])
+        records = int(counts.sum())
+        if records > _FEW * len(keys):
+            return cls._weighted(keys, counts)
+        if records > len(keys):
+            keys = np.repeat(keys, counts)
+        keys.sort(kind="stable")  # merges what ascends already, ten times as fast as sorting it again
+        return cls._of_sorted(keys)
 
     @classmethod
     def gathered(cls, parts: Iterable["Counts"]) -> "Counts":

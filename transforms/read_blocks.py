@@ -27,6 +27,9 @@ from transforms.read_batches import first_rows
 from transforms.read_prepared import read_prepared
 from transforms.spread import KEYED, Keyed, Spread
 
+_KEY = 3
+"""Coordinates that take about as much memory as one key: its text, and what sorts it."""
+
 
 @dataclass(frozen=True)
 class Descriptor:
@@ -204,7 +207,7 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
         for number, reader in readers.items():
             alike.setdefault(reader, []).append(number)
         columns = list(dict.fromkeys(name for reader in alike for name in reader.columns))
-        most = max(1, BLOCK_VALUES // max(len(reader.columns) + len(reader.keys) for reader in alike))
+        most = max(1, BLOCK_VALUES // max(len(reader.columns) + _KEY * len(reader.keys) for reader in alike))
         preparation = next(iter(alike)).preparation
         keys = list(dict.fromkeys(key for reader in alike for key in reader.keys))
         read = read_prepared(preparation, descriptor.file, descriptor.row_group, columns, most, keys=keys)

@@ -1,4 +1,5 @@
 import pickle
+import tracemalloc
 from collections import Counter
 from itertools import combinations
 
@@ -25,6 +26,35 @@ def test_counts_add_up_in_any_order(a, b, c):
     assert counts(c) + (counts(b) + counts(a)) == whole
     assert (np.diff(whole.keys) > 0).all()
     assert whole.counts.sum() == len(a + b + c)
+
+
+@given(st.lists(st.tuples(st.integers(1, 3000), st.integers(0, 3)), min_size=2, max_size=4))
+def test_large_counts_are_added_in_slices_and_small_ones_at_once(kinds):
+    rng = np.random.default_rng(len(kinds))
+    parts = [rng.geometric(0.2, size) << 12 * kind for size, kind in kinds]  # many alike, or nearly none
+    parts = [np.cumsum(part) if size % 2 else part for part, (size, _) in zip(parts, kinds, strict=True)]
+    whole = Counter(np.concatenate(parts).tolist())
+    sorted_, slices = [], Counts._sorted
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("core.aggregate._SLICE", 256)
+        patch.setattr(Counts, "_sorted", lambda few: (sorted_.append(few), slices(few))[1])
+        merged = Counts.merged([Counts.of(part) for part in parts])
+    assert dict(zip(merged.keys.tolist(), merged.counts.tolist(), strict=True)) == whole
+    assert (np.diff(merged.keys) > 0).all()
+    total = sum(len(set(part.tolist())) for part in parts)
+    assert len(sorted_) == (total // 256 if total // 256 > len(parts) else 1)
+
+
+@pytest.mark.parametrize("times", [1, 9])
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_sum_of_large_counts_takes_little_more_memory_than_its_parts(first, times):
+    a, b = (Counts(np.arange(start, 1 << 22, 2), np.full(1 << 21, times)) for start in (0, first))
+    tracemalloc.start()
+    total = a + b
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(total) == (1 + first) << 21
+    assert peak < 1.2 * 2 * (a.keys.nbytes + b.keys.nbytes)  # sorted at once, up to three times as much
 
 
 @given(keys, st.integers(1, 7))
