@@ -296,8 +296,8 @@ def _admit(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: AnyPlan, at
         left = f" Epsilon {number(remains, 6)} is left." if math.isfinite(spent.epsilon) else ""
         raise LedgerRefusal(
             f"{about} has epsilon {number(ledger.epsilon)} and delta {number(ledger.delta)} in all, and "
-            f"{many} charge{'' if many == 1 else 's'}; with this run's epsilon "
-            f"{number(counted.epsilon)} and delta {number(counted.delta)} {would}. Nothing was charged for it.{left}"
+            f"{many} charge{'' if many == 1 else 's'}; with this run's epsilon {number(counted.epsilon)} "
+            f"and delta {number(counted.delta)} {would}. Nothing was charged for it.{left}"
         )
     return entry
 
