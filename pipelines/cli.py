@@ -2,7 +2,7 @@
 
 import os
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Annotated, Any
 
 import typer
@@ -92,12 +92,15 @@ def run(
                 print_lines(
                     f"Run {checked.run_id} would start. No row was read; nothing was spent or written."
                 )
+                _tell_not_read(checked, events)
                 left = look_at_ledger(checked, prepared.plan)
                 print_lines(*(each["says"] for each in left.values()))
             else:
+                stored = []
 
                 def on_stored() -> None:
                     progress.close()
+                    stored.append(True)
                     if not json_logs:
                         tell(
                             f"Run {checked.run_id} was released before. This is its stored release: no row "
@@ -108,6 +111,20 @@ def run(
                 progress.close()
                 _summarize(release, checked.output)
                 _tell_full(events)
+                if not stored:
+                    _tell_not_read(checked, events)
+
+
+def _tell_not_read(job: Any, events: Any) -> None:
+    """Tell how many files of the input are left out because of what they are, or of their names."""
+    from transforms.list_files import InputError, not_read
+
+    with suppress(InputError):  # the files may be gone when a run has ended
+        left_out = not_read(job.input.path)
+        if left_out is not None and events.stream is None:
+            tell(left_out)
+        elif left_out is not None:
+            events.emit("not_read", "WARNING", message=left_out)
 
 
 def _tell_full(events: Any) -> None:

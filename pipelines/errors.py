@@ -86,6 +86,9 @@ def sentences_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
     ]
 
 
+_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
+"""A number with a decimal comma, or with one between thousands."""
+
 _CODE = ("params", "code")
 _URL = re.compile(r"://.*[@?%].*", re.DOTALL)
 """A URL that may have credentials: behind a password is an @, before a token a ?, or a % in place of one."""
@@ -154,6 +157,8 @@ def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
     allowed = _TYPES.get(kind.split("_")[0])
     if allowed is None:
         return f"{name} is {value}: {problem['msg'][0].lower()}{problem['msg'][1:]}", ""
+    if allowed == "a number" and isinstance(problem["input"], str) and _COMMA.fullmatch(problem["input"]):
+        allowed = "a number with a point, such as 1.5, and without a comma"
     return f"{name} is {value}", allowed
 
 

@@ -98,7 +98,8 @@ class KMeans(TransformerMixin, ClusterMixin, BaseEstimator):
         _check_types(X)
         rows = self._cast(X, ensure_min_samples=0)
         names = _names(self, rows.shape[1])
-        if not isinstance(self.n_clusters, Integral) or not 1 <= self.n_clusters <= MAX_K:
+        whole = isinstance(self.n_clusters, Integral) and not isinstance(self.n_clusters, bool)
+        if not whole or not 1 <= self.n_clusters <= MAX_K:
             raise JobError(
                 f"n_clusters is {quoted(self.n_clusters)}: give a whole number from 1 to {MAX_K:,}."
             )

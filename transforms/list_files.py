@@ -17,7 +17,7 @@ from pyarrow import fs
 from core.errors import ShoalError
 from transforms.extras import needs
 from transforms.file_format import NAMES, Format, format_of
-from transforms.name_pattern import FILE, FOLDER, NamePattern, is_glob, parse_glob
+from transforms.name_pattern import FILE, FOLDER, NamePattern, States, is_glob, parse_glob
 from transforms.schemes import AZURE, EXTRAS, GCS, KNOWN, LOCAL, S3, split_scheme
 
 _RETRIED = timedelta(seconds=120)
@@ -112,11 +112,11 @@ def list_files(path: str) -> list[File]:
         if pattern is FILE:
             return [File(scheme + root, posixpath.basename(root))]
         if isinstance(system, fs.LocalFileSystem):
-            names, links = _list_local(path, root, pattern)
+            names, links, _ = _list_local(path, root, pattern)
         else:
             below = system.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True))
             every = (posixpath.relpath(found.path, root) for found in below if found.is_file)
-            names, links = [name for name in every if pattern.matches(name)], False
+            names, links = [name for name in every if pattern.matches(name)], 0
     if not names:
         missing, skipped = "matches no files", "; symbolic links below it are not followed" if links else ""
         if pattern is FOLDER:
@@ -256,21 +256,42 @@ def _resolve(path: str) -> tuple[Any, str, NamePattern]:
     raise InputError(f"input.path {short(path)} is neither a file nor a folder: {ALLOWED}.")
 
 
-def _list_local(path: str, root: str, pattern: NamePattern) -> tuple[list[str], bool]:
-    """Return the names of the regular files below `root` that match, and whether links were skipped.
+def not_read(path: str) -> str | None:
+    """Say how many files below a local folder or glob are left out, and why; None where none are.
+
+    Names that begin with . or _ are not counted, and neither are files whose name a glob does not match.
+
+    Raises:
+        InputError: see `list_files`.
+    """
+    with _listing(path):
+        system, root, pattern = _resolve(path)
+        if pattern is FILE or not isinstance(system, fs.LocalFileSystem):
+            return None
+        _, links, others = _list_local(path, root, pattern)
+    counts = {"symbolic links, which are not followed": links, f"files not named as {NAMES}": others}
+    parts = [f"{why}: {count:,}" for why, count in counts.items() if count]
+    return f"input.path {short(path)} has what is not read; {'; '.join(parts)}." if parts else None
+
+
+def _list_local(path: str, root: str, pattern: NamePattern) -> tuple[list[str], int, int]:
+    """Return the names of the regular files below `root` that match, and how many others were skipped.
+
+    These are symbolic links, and in a folder files of other endings.
 
     Raises:
         InputError: two names refer to the same file, by hard links or mounts, so its rows would count twice.
     """
     named: dict[tuple[int, int], str] = {}
-    links = False
+    links = others = 0
     folders = [("", pattern.start)] if os.path.isdir(root) else []
     while folders:
         folder, states = folders.pop()
         with os.scandir(os.path.join(root, folder)) as entries:
             for entry in entries:
                 name, reached = posixpath.join(folder, entry.name), pattern.after(states, entry.name)
-                links |= bool(reached) and entry.is_symlink()
+                links += bool(reached) and entry.is_symlink()
+                others += pattern is FOLDER and _is_other(entry, reached)
                 if pattern.goes_on(reached) and entry.is_dir(follow_symlinks=False):
                     folders.append((name, reached))
                 if pattern.ends(reached) and entry.is_file(follow_symlinks=False):
@@ -282,7 +303,12 @@ def _list_local(path: str, root: str, pattern: NamePattern) -> tuple[list[str], 
                             f"input.path {short(path)}: {one} and {two} are the same file, whose rows would "
                             "count twice; keep one of the names."
                         )
-    return list(named.values()), links
+    return list(named.values()), links, others
+
+
+def _is_other(entry: os.DirEntry[str], reached: States) -> bool:
+    """Return whether an entry of a folder is a file of another ending."""
+    return bool(reached) and not FOLDER.ends(reached) and entry.is_file(follow_symlinks=False)
 
 
 def filesystem(path: str) -> tuple[Any, str]:

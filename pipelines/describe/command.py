@@ -1,6 +1,7 @@
 """The command `shoal describe`."""
 
 import os
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Annotated, Any
 
@@ -15,8 +16,12 @@ def describe(
     beam_options: Annotated[
         list[str] | None, typer.Argument(metavar="[-- BEAM OPTIONS]", help="Options of Beam, after --.")
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="The budget of all columns together.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="The same. At 0 no text is described.")] = 1e-9,
+    epsilon: Annotated[
+        float | None, typer.Option(help="The budget of all columns together.", show_default="1.0")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="The same. At 0 no text is described.", show_default="1e-09")
+    ] = None,
     unit: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column that says whose row it is.")
     ] = None,
@@ -52,7 +57,8 @@ def describe(
 
         wanted = [] if columns is None else [name.strip() for name in columns.split(",")]
         given = None if types is None else _types(types)
-        description = describe_columns(rows, epsilon, delta, unit, wanted, overrides or [], given)
+        budget = _budget(epsilon, delta, overrides or [])
+        description = describe_columns(rows, *budget, unit, wanted, overrides or [], given)
         checked = check_raw(dict(description.job))
         if job:
             print_lines(*_as_yaml(description.job))
@@ -63,6 +69,17 @@ def describe(
             print_lines(f"The job was submitted. The release will be in {checked.output}.")
         else:
             _show(description, release, checked.output)
+
+
+def _budget(epsilon: float | None, delta: float | None, overrides: Sequence[str]) -> tuple[float, float]:
+    """Return epsilon and delta, which may be given once, as an option or by --set."""
+    from pipelines.errors import JobError
+
+    keys = {override.partition("=")[0].strip() for override in overrides}
+    for name, value in {"epsilon": epsilon, "delta": delta}.items():
+        if value is not None and f"privacy.{name}" in keys:
+            raise JobError(f"--{name} and --set privacy.{name} are given: leave one of them out.")
+    return 1.0 if epsilon is None else epsilon, 1e-9 if delta is None else delta
 
 
 def _types(text: str) -> dict[str, str]:

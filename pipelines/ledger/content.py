@@ -1,8 +1,10 @@
 """The content of a ledger: its budget, the promise that the budget buys, and the charges."""
 
+import json
 import uuid
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -142,7 +144,32 @@ class Ledger(_Part):
         return (self.model_dump_json(by_alias=True, indent=1, exclude=absent) + "\n").encode()
 
 
-def why_none(error: ValidationError) -> str:
+def read_content(raw: bytes) -> Ledger:
+    """Return the ledger in the content of a file.
+
+    Raises:
+        NoLedger: it is none.
+    """
+    try:
+        ledger = Ledger.model_validate_json(raw)
+    except ValidationError as error:
+        raise NoLedger(_why_none(error)) from None
+    json.loads(raw, object_pairs_hook=_each_once)
+    return ledger
+
+
+class NoLedger(ValueError):
+    """A file is no ledger. The text says why, as a clause that quotes no value of the file."""
+
+
+def _each_once(pairs: Sequence[tuple[str, Any]]) -> None:
+    """Refuse a key that is given twice: JSON would keep the last one, and what is spent could be hidden."""
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        raise NoLedger("it has a mapping with one key twice")
+
+
+def _why_none(error: ValidationError) -> str:
     """Return what keeps a file from being a ledger, as a clause.
 
     It quotes no value and no unknown key of the file, which may contain rows.

@@ -23,10 +23,11 @@ from core.errors import InvalidValue, ShoalError
 from core.groups import AnyPlan
 from core.privacy_filter import at_most, best_order
 from pipelines.answers.text import number
-from pipelines.errors import JobError, check_text, sentences_of
+from pipelines.console.printable import CONTROL
+from pipelines.errors import JobError, check_text, quoted, sentences_of
 from pipelines.job.job import Job
 from pipelines.job.questions import QuestionsJob
-from pipelines.ledger.content import Entry, Ledger, why_none
+from pipelines.ledger.content import Entry, Ledger, NoLedger, read_content
 from pipelines.ledger.policy import why_not
 from pipelines.storage.folder import StorageError
 from pipelines.storage.locate import open_file
@@ -73,8 +74,10 @@ def create_ledger(path: str, ledger: Ledger) -> None:
     """Write a new ledger with a new id.
 
     Raises:
-        JobError: the file exists, or cannot be written.
+        JobError: the path has control characters, or the file exists or cannot be written.
     """
+    if CONTROL.search(path):
+        raise JobError(f"LEDGER.json is {quoted(path)}: it has control characters, so no job could name it.")
     folder, name = open_file(path)
     if not folder.create(name, ledger.identified().bytes()):
         raise JobError(f"{path} exists already: give another path.")
@@ -283,7 +286,7 @@ def _admit(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: AnyPlan, at
     about, entry = f"privacy.ledger {path}", entry_of(ledger, job, plan, at)
     spent = ledger.model_copy(update={"charges": (*ledger.charges, entry)}).spent()
     if not at_most(spent.epsilon, ledger.epsilon):
-        counted = entry.charge(ledger.neighbors).budget
+        counted, many = entry.charge(ledger.neighbors).budget, len(ledger.charges)
         would = (
             f"it would come to epsilon {spent.epsilon:.6g} by {spent.accountant}"
             if math.isfinite(spent.epsilon)
@@ -293,8 +296,8 @@ def _admit(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: AnyPlan, at
         left = f" Epsilon {number(remains, 6)} is left." if math.isfinite(spent.epsilon) else ""
         raise LedgerRefusal(
             f"{about} has epsilon {number(ledger.epsilon)} and delta {number(ledger.delta)} in all, and "
-            f"{len(ledger.charges)} charges; with this run's epsilon {number(counted.epsilon)} and delta "
-            f"{number(counted.delta)} {would}. Nothing was charged for it.{left}"
+            f"{many} charge{'' if many == 1 else 's'}; with this run's epsilon {number(counted.epsilon)} "
+            f"and delta {number(counted.delta)} {would}. Nothing was charged for it.{left}"
         )
     return entry
 
@@ -366,10 +369,10 @@ def _options(job: Job | QuestionsJob | None) -> str:
 
 def _parse(path: str, raw: bytes) -> Ledger:
     try:
-        ledger = Ledger.model_validate_json(raw)
-    except ValidationError as error:
+        ledger = read_content(raw)
+    except NoLedger as error:
         raise JobError(
-            f"{path} is not a ledger of schema 1, as {why_none(error)}: give one that `shoal ledger create` "
+            f"{path} is not a ledger of schema 1, as {error}: give one that `shoal ledger create` "
             "made. If this was one, restore it, since a new one forgets what was spent."
         ) from None
     foreign = next((entry for entry in ledger.charges if entry.ledger != ledger.id), None)

@@ -139,9 +139,15 @@ def make_options(runner: str, job: Job | QuestionsJob, extra: Sequence[str]) -> 
 
 
 def open_pipeline(options: PipelineOptions) -> beam.Pipeline:
-    """Return an empty pipeline for the runner that `options` name."""
+    """Return an empty pipeline for the runner that `options` name.
+
+    Beam makes a folder for steps of other languages with it, and removes it where the pipeline runs. Shoal
+    has no such steps, and a command that ends before would leave the folder.
+    """
     embedded = options.view_as(StandardOptions).runner == EMBEDDED
-    return beam.Pipeline(runner=EmbeddedRunner() if embedded else None, options=options)
+    pipeline = beam.Pipeline(runner=EmbeddedRunner() if embedded else None, options=options)
+    shutil.rmtree(pipeline.local_tempdir, ignore_errors=True)
+    return pipeline
 
 
 def in_this_process(options: PipelineOptions) -> bool:

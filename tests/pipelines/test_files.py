@@ -1,5 +1,6 @@
 """Files of other formats than Parquet, from the job file to the release."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -97,3 +98,18 @@ def test_no_number_of_rows_is_in_a_pipeline(bench: Any, ending: str) -> None:
 def test_the_hash_of_a_job_without_types_is_as_before(bench: Any) -> None:
     job = bench.changed({})
     assert "types" not in check_job(job).model_dump(mode="json")["input"]
+
+
+def test_a_run_and_its_check_say_what_is_not_read(bench: Any, csv: str) -> None:
+    (bench.folder / "files" / "more").symlink_to("day=2013-01-31")
+    says = f"shoal: input.path {csv} has what is not read; symbolic links, which are not followed: 1.\n"
+    job = {"input.path": csv, **TYPES}
+    assert bench.run(job, "--dry-run").stderr == says
+    assert bench.run(job).stderr == says
+    assert "not read;" not in bench.run(job).stderr  # the stored release is shown, and nothing is listed
+    (event,) = [
+        json.loads(line)
+        for line in bench.run({**job, "run_id": "again", "output": "out2"}, "--json-logs").stderr.splitlines()
+        if '"not_read"' in line
+    ]
+    assert (event["severity"], event["message"]) == ("WARNING", says.removeprefix("shoal: ").strip())

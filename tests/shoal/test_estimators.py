@@ -119,6 +119,7 @@ def test_the_step_divides_the_bounds_where_it_can(bounds: Any, step: float, note
         ({"bounds": (0, np.inf)}, "domain.lower is 0.0 and upper inf"),
         ({"bounds": BOUNDS, "n_clusters": 2.5}, "n_clusters is 2.5: give a whole number"),
         ({"bounds": BOUNDS, "n_clusters": "8"}, "n_clusters is '8': give a whole number"),
+        ({"bounds": BOUNDS, "n_clusters": True}, "n_clusters is True: give a whole number"),
         ({"bounds": (1, 0)}, "bounds of x0 are 1.0 and 0.0: the lower one must be the smaller one"),
         ({"bounds": ([0, 0], [1, 1])}, r"bounds of x0 are 0.0 and 0.0: .*or such a pair for each column\.$"),
         ({"bounds": BOUNDS, "epsilon": 0.0}, "privacy.epsilon is 0"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from transforms.list_files import InputError, lies_within, list_files
+from transforms.list_files import InputError, lies_within, list_files, not_read
 
 
 def names(path: Path | str) -> list[str]:
@@ -170,3 +170,20 @@ def test_folders_give_texts_of_any_characters_and_null(tmp_path: Path) -> None:
     assert [dict(file.folders) for file in list_files(str(tmp_path))] == [
         {"kind": kind} for kind in ("", None, "a/b=1", "c=d")
     ]
+
+
+def test_what_is_not_read_is_counted(data: Path) -> None:
+    assert not_read(str(data)) is None
+    for name in ("_SUCCESS", ".part.crc", "2026-11-20/_note.txt"):
+        (data / name).write_text("")
+    assert not_read(str(data)) is None
+    for name in ("part.parq", "2026-11-20/part.gz"):
+        (data / name).write_text("rows")
+    (data / "yesterday").symlink_to("2026-11-20")
+    says = not_read(str(data)) or ""
+    assert "symbolic links, which are not followed: 1; files not named as Parquet, CSV, " in says
+    assert says.endswith(": 2.")
+    says = not_read(f"{data}/**/*.parquet") or ""
+    assert says.endswith("has what is not read; symbolic links, which are not followed: 1.")
+    assert not_read(f"{data}/2026*/*") is None
+    assert not_read(str(data / "2026-11-20/part.parquet")) is None

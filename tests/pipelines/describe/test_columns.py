@@ -230,6 +230,11 @@ def test_bad_input_is_one_sentence(bench, refused):
     assert "questions" in wrong(bench, refused, "rows.parquet", "--set", "questions.x.share=2")
     assert "privacy.epsilon" in wrong(bench, refused, "rows.parquet", "--epsilon", "-1")
     assert "nothing.parquet" in refused(bench.shoal("describe", "nothing.parquet"), 1)  # it may come later
+    for name in ("epsilon", "delta"):
+        twice = (f"--{name}", "0.5", "--set", f"privacy.{name}=0.25", "--job")
+        said = refused(bench.shoal("describe", "rows.parquet", *twice))
+        assert f"--{name} and --set privacy.{name} are given: leave one of them out." in said
+        assert bench.shoal("describe", "rows.parquet", *twice[2:]).exit_code == 0
 
 
 def test_a_name_that_no_expression_can_have_is_left_out():

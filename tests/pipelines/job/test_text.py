@@ -28,6 +28,7 @@ TEXTS = {
     "deep mappings": ("".join(f"{' ' * i}a:\n" for i in range(LEVELS // 4)), "nested 20 levels deep"),
     "deep keys": ("? " * LEVELS, "nested 20 levels deep"),
     "a key twice": ("task: a\ntask: b", "line 2, column 1: the key task is given twice"),
+    "a key twice in JSON": ('{"task": "a", "task": "b"}', "line 1, column 15: the key task is given twice"),
     "a null key twice": ("~: a\n~: b", "a key must be text"),
     "a number as a key": ("1: a", "a key must be text"),
     "a list as a key": ("{[1]: 2}", "a key must be text"),

@@ -526,3 +526,16 @@ def test_a_run_does_not_mark_a_ledger_that_came_in_place_of_its_own(books, monke
     with pytest.raises(JobError, match="is another ledger"):
         runs.run_job(books.job("monday"))
     assert read_ledger(books.path).charges[0].release is None
+
+
+@pytest.mark.parametrize("name", ["a\nb.json", "a\u202eb.json"])
+def test_a_ledger_that_no_job_could_name_is_not_made(tmp_path, name):
+    with pytest.raises(JobError, match=r"LEDGER\.json is '.*it has control characters"):
+        create_ledger(str(tmp_path / name), Ledger(epsilon=2.0, delta=1e-5))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_refusal_counts_one_charge_as_one(books):
+    books.charge("monday", **{"privacy.epsilon": 1.5})
+    with pytest.raises(LedgerRefusal, match=r"in all, and 1 charge; with this run's epsilon 1 "):
+        books.charge("tuesday", **{"privacy.epsilon": 1.0})

@@ -60,6 +60,7 @@ WHY_NONE = {
     '{"epsilon": "Ann", "delta": 0}': "epsilon has a value that is not allowed",
     '{"epsilon": 1, "delta": 0, "Ann": 1}': "it has a key that this version of Shoal does not know",
     '{"epsilon": 1, "delta": 0, "unit": ""}': "unit has a value that is not allowed",
+    '{"epsilon": 1, "delta": 0, "epsilon": 2}': "it has a mapping with one key twice",
     '{"epsilon": 1, "delta": 0, "charges": [5]}': r"charges\[0\] has a value that is not allowed",
 }
 
@@ -84,4 +85,15 @@ def test_a_run_is_in_a_ledger_once(charged):
 def test_a_ledger_of_no_promise_is_none(charged, changes):
     spoil(charged, {}, **changes)
     with pytest.raises(JobError, match="is not a ledger of schema 1"):
+        read_ledger(str(charged))
+
+
+def test_a_charge_with_one_key_twice_is_refused(charged):
+    """JSON keeps the last value of a key, so a small epsilon after the true one would hide what is spent."""
+    text = charged.read_text()
+    assert text.count('"epsilon"') == 3
+    place = text.rindex('"epsilon"')
+    end = text.index(",", place) + 1
+    charged.write_text(f'{text[:end]} "epsilon": 0.001,{text[end:]}')
+    with pytest.raises(JobError, match=r"it has a mapping with one key twice: .* restore it"):
         read_ledger(str(charged))

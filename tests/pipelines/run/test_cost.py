@@ -162,7 +162,7 @@ def test_a_trial_ends_with_its_command() -> None:
     """A signal may come to the command alone."""
     wait = "import time; time.sleep(60)"
     code = f"from pipelines.run.usage import run_command; run_command(['python3', '-c', {wait!r}])"
-    for sent in (signal.SIGINT, signal.SIGTERM):
+    for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         begin = "import pipelines.terminated as t; t.listen(); "
         with subprocess.Popen([sys.executable, "-c", begin + code], stderr=subprocess.DEVNULL) as command:
             while len(running := descendants(command.pid)) < 2:

@@ -21,7 +21,7 @@ from pipelines.job.job import Job, check_job
 from pipelines.run.delivery import Delivery
 from pipelines.run.prepared import Prepared
 from pipelines.run.run import build_pipeline, prepare_run
-from pipelines.run.runners import EMBEDDED, make_options
+from pipelines.run.runners import EMBEDDED, make_options, open_pipeline
 from pipelines.storage.local_folder import LocalFolder
 
 TEN_MEGABYTES = 10 * 2**20
@@ -158,3 +158,11 @@ def test_a_step_of_a_caller_is_looked_at_anew() -> None:
     assert userstate.get_dofn_specs(Own()) == (set(), set())
     Own.process = _Counting.process  # type: ignore[method-assign,assignment]
     assert userstate.get_dofn_specs(Own()) == ({_Counting.COUNT}, set())
+
+
+def test_a_pipeline_that_does_not_run_leaves_no_folder(bench, tmp_path, monkeypatch):
+    """Beam's folder would stay where a signal, or wrong input, ends a command while it builds a pipeline."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = set(tmp_path.iterdir())
+    open_pipeline(make_options(EMBEDDED, check_job(bench.job), ()))
+    assert set(tmp_path.iterdir()) == before
