@@ -106,7 +106,7 @@ class Counts:
         """Add up counts by sorting all of their keys together."""
         keys = np.concatenate([part.keys for part in parts])
         counts = np.concatenate([part.counts for part in parts])
-        records = int(counts.sum())
+        records = sum(int(part.counts.sum()) for part in parts)
         if records > _FEW * len(keys):
             return cls._weighted(keys, counts)
         if records > len(keys):

@@ -45,6 +45,11 @@ def test_large_counts_are_added_in_slices_and_small_ones_at_once(kinds):
     assert len(sorted_) == (total // 256 if total // 256 > len(parts) else 1)
 
 
+def test_counts_whose_sum_is_no_int64_are_added():
+    a, b = (Counts(np.array([key]), np.array([1 << 62])) for key in (1, 2))
+    assert a + b == Counts(np.array([1, 2]), np.array([1 << 62, 1 << 62]))
+
+
 @pytest.mark.parametrize("times", [1, 9])
 @pytest.mark.parametrize("first", [0, 1])
 def test_the_sum_of_large_counts_takes_little_more_memory_than_its_parts(first, times):
