@@ -28,21 +28,22 @@ def test_counts_add_up_in_any_order(a, b, c):
     assert whole.counts.sum() == len(a + b + c)
 
 
-@given(st.lists(st.tuples(st.integers(1, 3000), st.integers(0, 3)), min_size=2, max_size=4))
-def test_large_counts_are_added_in_slices_and_small_ones_at_once(kinds):
-    rng = np.random.default_rng(len(kinds))
-    parts = [rng.geometric(0.2, size) << 12 * kind for size, kind in kinds]  # many alike, or nearly none
-    parts = [np.cumsum(part) if size % 2 else part for part, (size, _) in zip(parts, kinds, strict=True)]
-    whole = Counter(np.concatenate(parts).tolist())
-    sorted_, slices = [], Counts._sorted
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("core.aggregate._SLICE", 256)
-        patch.setattr(Counts, "_sorted", lambda few: (sorted_.append(few), slices(few))[1])
-        merged = Counts.merged([Counts.of(part) for part in parts])
-    assert dict(zip(merged.keys.tolist(), merged.counts.tolist(), strict=True)) == whole
+@pytest.mark.parametrize("seed", range(20))
+def test_large_counts_are_added_in_slices_and_small_ones_at_once(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    parts = [
+        np.cumsum(rng.geometric(0.2, size)) if spread else rng.geometric(0.2, size) << 12 * kind
+        for size, spread, kind in rng.integers((1, 0, 0), (3000, 2, 4), (2 + seed % 3, 3))
+    ]  # keys of a part are many, or nearly all alike
+    sorted_, add = [], Counts._sorted
+    monkeypatch.setattr("core.aggregate._SLICE", 256)
+    monkeypatch.setattr(Counts, "_sorted", lambda few: (sorted_.append(few), add(few))[1])
+    merged = Counts.merged([Counts.of(part) for part in parts])
     assert (np.diff(merged.keys) > 0).all()
-    total = sum(len(set(part.tolist())) for part in parts)
-    assert len(sorted_) == (total // 256 if total // 256 > len(parts) else 1)
+    whole = Counter(np.concatenate(parts).tolist())
+    assert dict(zip(merged.keys.tolist(), merged.counts.tolist(), strict=True)) == whole
+    slices = sum(len(set(part.tolist())) for part in parts) // 256
+    assert len(sorted_) == (slices if slices > len(parts) else 1)
 
 
 def test_counts_whose_sum_is_no_int64_are_added():

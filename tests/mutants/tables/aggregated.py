@@ -16,6 +16,7 @@ _QUANTILE, _EMBEDDED = "core/quantiles/smooth.py", "transforms/embedded_runner.p
 _RANKS = Selection(("tests/core/quantiles/test_smooth.py",), only="ranks_that_matter")
 _KEPT = Selection(("tests/transforms/test_embedded_runner.py",), only="goes_back")
 _LEVELS = Selection(("tests/core/graphs/test_task.py",), only="noisy_level")
+_SUMS, _ADDED = "core/aggregate.py", Selection(("tests/core/test_aggregate.py",), only="large or int64")
 _CHARGED = Selection((_TASK,), only="cluster_is_charged")
 
 ANSWERS = (
@@ -270,5 +271,37 @@ ROUNDS = (
         "self._gave_back > _GIVE_BACK_EVERY",
         "self._gave_back < _GIVE_BACK_EVERY",
         _KEPT,
+    ),
+    Mutant(
+        11,
+        _SUMS,
+        "a large sum lacks the last key of each of its parts",
+        "*np.searchsorted(self.keys, cuts), len(self)]",
+        "*np.searchsorted(self.keys, cuts), len(self) - 1]",
+        _ADDED,
+    ),
+    Mutant(
+        11,
+        _SUMS,
+        "keys between two slices of a large sum are in both",
+        "itertools.pairwise(ends))",
+        "((max(0, a - 1), b) for a, b in itertools.pairwise(ends)))",
+        _ADDED,
+    ),
+    Mutant(
+        12,
+        _SUMS,
+        "large sums are sorted at once",
+        "if slices <= len(filled):",
+        "if filled:",
+        _ADDED,
+    ),
+    Mutant(
+        11,
+        _SUMS,
+        "a sum of counts beyond int64 has each key once",
+        "records = sum(int(part.counts.sum()) for part in parts)",
+        "records = int(counts.sum())",
+        _ADDED,
     ),
 )
