@@ -163,7 +163,8 @@ def test_a_trial_ends_with_its_command() -> None:
     wait = "import time; time.sleep(60)"
     code = f"from pipelines.run.usage import run_command; run_command(['python3', '-c', {wait!r}])"
     for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        begin = "import pipelines.terminated as t; t.listen(); "
+        default = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); "  # not that of nohup
+        begin = f"{default}import pipelines.terminated as t; t.listen(); "
         with subprocess.Popen([sys.executable, "-c", begin + code], stderr=subprocess.DEVNULL) as command:
             while len(running := descendants(command.pid)) < 2:
                 time.sleep(0.05)
