@@ -76,7 +76,8 @@ class Counts:
     def merged(cls, parts: Sequence["Counts"]) -> "Counts":
         """Add up any number of counts at once, at least one.
 
-        Sorting takes three times the memory of its keys, so that large parts are added slice by slice.
+        Sorting takes three times the memory of its keys. So a few large parts are added slice by slice, of
+        which each has as many keys of the longest part.
         """
         filled = [part for part in parts if len(part.keys)]
         if len(filled) < 2:
@@ -105,11 +106,11 @@ class Counts:
     def _sorted(cls, parts: Sequence["Counts"]) -> "Counts":
         """Add up counts by sorting all of their keys together."""
         keys = np.concatenate([part.keys for part in parts])
-        counts = np.concatenate([part.counts for part in parts])
         records = sum(int(part.counts.sum()) for part in parts)
-        if records > _FEW * len(keys):
-            return cls._weighted(keys, counts)
         if records > len(keys):
+            counts = np.concatenate([part.counts for part in parts])
+            if records > _FEW * len(keys):
+                return cls._weighted(keys, counts)
             keys = np.repeat(keys, counts)
         keys.sort(kind="stable")  # merges what ascends already, ten times as fast as sorting it again
         return cls._of_sorted(keys)

@@ -3,7 +3,7 @@
 import math
 
 from pipelines.answers.answer import Fact, Release
-from pipelines.answers.text import counted, number
+from pipelines.answers.text import counted, number, number_of
 
 _STANDS_OUT = 2.0
 """Standard errors above which a count stands out of its noise: 3% of the counts of nothing do."""
@@ -44,10 +44,10 @@ def kept_facts(release: Release) -> tuple[Fact, ...]:
     if bounds is None:
         by = counted(release).by.removeprefix(", by ")
         return (Fact("kept", (by,)),) if by else ()  # a function gets all rows of a unit
-    rows = _many(bounds["rows"], "row") if "rows" in bounds else "all rows"
+    rows = number_of(bounds["rows"], "row") if "rows" in bounds else "all rows"
     most = f"at most {rows}"
     if release.get("group_by") is not None:
-        most = f"at most {_many(bounds['groups'], 'group')}, {rows} in each"
+        most = f"at most {number_of(bounds['groups'], 'group')}, {rows} in each"
     return (Fact("kept", (f"of each unit {most}",), _LEFT_OUT),)
 
 
@@ -67,10 +67,6 @@ def hidden(counts: int) -> float:
     3% of the counts do not stand out.
     """
     return _stands_out(counts) + _STANDS_OUT
-
-
-def _many(number: int, one: str) -> str:
-    return f"{number:,} {one}{'' if number == 1 else 's'}"
 
 
 def _told(

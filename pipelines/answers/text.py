@@ -183,6 +183,11 @@ def row_key(groups: Mapping[str, Any], rows: Mapping[str, Any], place: int) -> s
     )
 
 
+def number_of(many: int, one: str) -> str:
+    """Return how many things there are, given what one is called: '1 row', '1,000 rows'."""
+    return f"{many:,} {one}{'' if many == 1 else 's'}"
+
+
 def number(value: float, digits: int = 4) -> str:
     """Return a number as `significant` does. A date is shown as it is written, a quantity with its unit."""
     return value.shown(digits) if isinstance(value, Quantity) else significant(value, digits)

@@ -10,6 +10,8 @@ import typer
 from pipelines.console.command import exit_codes, print_lines, tell, with_beam
 from pipelines.console.progress import Progress
 
+_EPSILON, _DELTA = 1.0, 1e-9
+
 
 def describe(
     rows: Annotated[str, typer.Argument(metavar="FILE", help="The input: a file, a folder or a glob.")],
@@ -17,10 +19,10 @@ def describe(
         list[str] | None, typer.Argument(metavar="[-- BEAM OPTIONS]", help="Options of Beam, after --.")
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="The budget of all columns together.", show_default="1.0")
+        float | None, typer.Option(help="The budget of all columns together.", show_default=str(_EPSILON))
     ] = None,
     delta: Annotated[
-        float | None, typer.Option(help="The same. At 0 no text is described.", show_default="1e-09")
+        float | None, typer.Option(help="The same. At 0 no text is described.", show_default=str(_DELTA))
     ] = None,
     unit: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column that says whose row it is.")
@@ -79,7 +81,7 @@ def _budget(epsilon: float | None, delta: float | None, overrides: Sequence[str]
     for name, value in {"epsilon": epsilon, "delta": delta}.items():
         if value is not None and f"privacy.{name}" in keys:
             raise JobError(f"--{name} and --set privacy.{name} are given: leave one of them out.")
-    return 1.0 if epsilon is None else epsilon, 1e-9 if delta is None else delta
+    return _EPSILON if epsilon is None else epsilon, _DELTA if delta is None else delta
 
 
 def _types(text: str) -> dict[str, str]:

@@ -22,7 +22,7 @@ from core.budget import Budget
 from core.errors import InvalidValue, ShoalError
 from core.groups import AnyPlan
 from core.privacy_filter import at_most, best_order
-from pipelines.answers.text import number
+from pipelines.answers.text import number, number_of
 from pipelines.console.printable import CONTROL
 from pipelines.errors import JobError, check_text, quoted, sentences_of
 from pipelines.job.job import Job
@@ -286,7 +286,7 @@ def _admit(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: AnyPlan, at
     about, entry = f"privacy.ledger {path}", entry_of(ledger, job, plan, at)
     spent = ledger.model_copy(update={"charges": (*ledger.charges, entry)}).spent()
     if not at_most(spent.epsilon, ledger.epsilon):
-        counted, many = entry.charge(ledger.neighbors).budget, len(ledger.charges)
+        counted = entry.charge(ledger.neighbors).budget
         would = (
             f"it would come to epsilon {spent.epsilon:.6g} by {spent.accountant}"
             if math.isfinite(spent.epsilon)
@@ -296,7 +296,7 @@ def _admit(path: str, ledger: Ledger, job: Job | QuestionsJob, plan: AnyPlan, at
         left = f" Epsilon {number(remains, 6)} is left." if math.isfinite(spent.epsilon) else ""
         raise LedgerRefusal(
             f"{about} has epsilon {number(ledger.epsilon)} and delta {number(ledger.delta)} in all, and "
-            f"{many} charge{'' if many == 1 else 's'}; with this run's epsilon {number(counted.epsilon)} "
+            f"{number_of(len(ledger.charges), 'charge')}; with this run's epsilon {number(counted.epsilon)} "
             f"and delta {number(counted.delta)} {would}. Nothing was charged for it.{left}"
         )
     return entry

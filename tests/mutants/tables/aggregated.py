@@ -301,7 +301,7 @@ ROUNDS = (
         _SUMS,
         "a sum of counts beyond int64 has each key once",
         "records = sum(int(part.counts.sum()) for part in parts)",
-        "records = int(counts.sum())",
+        "records = int(np.concatenate([part.counts for part in parts]).sum())",
         _ADDED,
     ),
 )
