@@ -107,9 +107,10 @@ def test_a_run_and_its_check_say_what_is_not_read(bench: Any, csv: str) -> None:
     assert bench.run(job, "--dry-run").stderr == says
     assert bench.run(job).stderr == says
     assert "not read;" not in bench.run(job).stderr  # the stored release is shown, and nothing is listed
+    again = {**job, "run_id": "again", "output": str(bench.folder / "again")}
     (event,) = [
         json.loads(line)
-        for line in bench.run({**job, "run_id": "again", "output": "out2"}, "--json-logs").stderr.splitlines()
+        for line in bench.run(again, "--json-logs").stderr.splitlines()
         if '"not_read"' in line
     ]
     assert (event["severity"], event["message"]) == ("WARNING", says.removeprefix("shoal: ").strip())
