@@ -238,6 +238,19 @@ class Forest:
             roots = children + gained[:, None] * shares
         return np.cumsum(roots.reshape(self.blocks, -1)[:, : self.block].ravel()[: self.size])
 
+    def between(self, estimates: Floats, ends: Ints, total: int) -> Floats:
+        """Move the estimates of all prefixes to where exact counts before and up to each block allow them.
+
+        The true counts lie there too. So no estimate gets farther from the truth, or past it.
+
+        Args:
+            estimates: of `infer`, shape (size,).
+            ends: exact S nodes, shape (k - 1,).
+            total: number of records.
+        """
+        known, block = np.concatenate([[0], ends, [total]]), np.arange(self.size) // self.block
+        return np.clip(estimates, known[block], known[block + 1])
+
     def _spreads(self) -> list[Floats]:
         """Variance of each node's estimate from its own count and those below it.
 

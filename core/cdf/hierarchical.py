@@ -52,7 +52,8 @@ class OrderedHierarchical:
        pair changes at most one S node, by 1: the S nodes have L1 sensitivity 1.
     2. Each of the two values changes one H node of each level by 1: the H nodes have L1 sensitivity 2 h.
     3. Noise of scales 1 / epsilon_S and 2 h / epsilon_H is (epsilon_S + epsilon_H)-private.
-    4. If no secret pair lies in two blocks, no secret pair changes an S node. Then the S nodes are exact.
+    4. If no secret pair lies in two blocks, no secret pair changes an S node. Then the S nodes are exact, and
+       so are the released counts before each block.
 
     The published mechanism (He, Machanavajjhala and Ding 2014, Section 7.2) treats the count before the
     second block as a node of the first tree, with noise of scale 2 h / epsilon on that tree. This would cost
@@ -111,7 +112,12 @@ class OrderedHierarchical:
             for level, here, part in zip(nodes, present, parts, strict=True):
                 level[here] = part
         total = int(exact[-1]) if forest.rooted else None
-        return Cumulative(monotone(forest.infer(nodes, ends, self.weight, total), total), self.reading)
+        estimates = forest.infer(nodes, ends, self.weight, total)
+        if (
+            total is not None and forest.blocks > 1 and self.s.scale == 0
+        ):  # the counts before blocks are exact
+            estimates = forest.between(estimates, ends, total)
+        return Cumulative(monotone(estimates, total), self.reading)
 
 
 class Hierarchical(Method[Cdf]):

@@ -253,6 +253,21 @@ def test_a_graph_costs_at_most_what_its_longest_edge_does():
         assert np.abs(draws(plan, [x]) - draws(plan, [y])).sum() <= PURE.epsilon * (1 + 1e-9)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(4, 60), st.integers(2, 3), st.lists(st.integers(0, 59), max_size=40), st.integers(0, 99))
+def test_counts_without_noise_are_exact_in_the_release(size, width, values, seed):
+    """Noise of the other counts is so large here that isotonic regression would move exact ones, too."""
+    neighbors = Neighbors("replace_one", Policy(Partition((width,))))
+    parts = [(0.0, end - 1.0) for end in range(width, size, width)]
+    params, budget = Cdf(method="hierarchical", ranges=tuple(parts)), Budget(0.05, 0.0)
+    plan = CDF.plan(line(size), params, budget, neighbors, b"")
+    values = [value % size for value in values]
+    found = run_in_memory(plan.rounds, [block(values)], plan.start, SeededNoise(seed))
+    for (_, high), released in zip(parts, found.result(line(size)).ranges, strict=True):
+        assert released.standard_error == 0
+        assert released.count == sum(value <= high for value in values)
+
+
 def test_parts_move_no_count_before_a_block():
     neighbors, hidden = RELATIONS["parts of 4"]
     plan = CDF.plan(line(20), Cdf(method="hierarchical"), PURE, neighbors, b"")
