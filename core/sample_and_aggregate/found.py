@@ -21,8 +21,9 @@ class Promises:
     Args:
         leftover: the largest of `errors`, or the width of the widest axis where these are not promised; data
             units.
-        radius_blocks: the released radius holds all but at most `radius_blocks` of the stable answers. None
-            where no radius is released, or nothing is promised about it.
+        radius_blocks: the released radius holds as many answers as there are stable ones, but for
+            `radius_blocks` at most. They need not be the stable ones, where others are nearer to the value.
+            None where no radius is released, or nothing is promised about it.
         errors: see above, one for each axis, data units; None where nothing is promised.
         spread_factor: see above; None where nothing is promised.
         mean_errors: the released value is within mean_errors[i] of the mean of the answers on axis i, data
