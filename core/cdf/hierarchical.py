@@ -113,9 +113,8 @@ class OrderedHierarchical:
                 level[here] = part
         total = int(exact[-1]) if forest.rooted else None
         estimates = forest.infer(nodes, ends, self.weight, total)
-        if (
-            total is not None and forest.blocks > 1 and self.s.scale == 0
-        ):  # the counts before blocks are exact
+        exact_ends = forest.blocks > 1 and self.s.scale == 0
+        if exact_ends and total is not None:
             estimates = forest.between(estimates, ends, total)
         return Cumulative(monotone(estimates, total), self.reading)
 
