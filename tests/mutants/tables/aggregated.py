@@ -304,4 +304,28 @@ ROUNDS = (
         "records = int(np.concatenate([part.counts for part in parts]).sum())",
         _ADDED,
     ),
+    Mutant(
+        11,
+        _SUMS,
+        "records that came out negative count each key once",
+        "if records != len(keys):",
+        "if records > len(keys):",
+        _ADDED,
+    ),
+    Mutant(
+        12,
+        _SUMS,
+        "slices of a large sum are cut by its first part alone",
+        "for part in filled]))\n        cuts",
+        "for part in filled[:1]]))\n        cuts",
+        _ADDED,
+    ),
+    Mutant(
+        11,
+        _SUMS,
+        "a key that does not ascend may be in two slices of a large sum",
+        "added.keys[0] <= keys[end - 1]",
+        "added.keys[0] < keys[0]",
+        _ADDED,
+    ),
 )
