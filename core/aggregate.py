@@ -28,6 +28,9 @@ _GATHERED = 1 << 22
 _SLICE = 1 << 16
 """Keys that are sorted together, about, where large counts are added up."""
 
+_LOOKED_AT = 8
+"""Keys for each slice and part that tell where to cut: of these, a slice has an eighth too many at most."""
+
 _FEW = 2
 """Largest mean count for which keys are repeated instead of carrying their counts."""
 
@@ -76,8 +79,11 @@ class Counts:
     def merged(cls, parts: Sequence["Counts"]) -> "Counts":
         """Add up any number of counts at once, at least one.
 
-        Sorting takes three times the memory of its keys. So a few large parts are added slice by slice, of
-        which each has as many keys of the longest part.
+        Sorting takes up to four times the memory of the parts. So large parts, of which there are fewer than
+        slices, are added slice by slice, and slices have about equally many keys.
+
+        Raises:
+            ValueError: keys of a large part do not ascend.
         """
         filled = [part for part in parts if len(part.keys)]
         if len(filled) < 2:
@@ -86,12 +92,15 @@ class Counts:
         slices = most // _SLICE
         if slices <= len(filled):
             return cls._sorted(filled)
-        longest = max(filled, key=len).keys
-        cuts = longest[len(longest) * np.arange(1, slices) // slices]
+        step = max(1, _SLICE // (_LOOKED_AT * len(filled)))
+        some = np.sort(np.concatenate([part.keys[step // 2 :: step] for part in filled]))
+        cuts = some[len(some) * np.arange(1, slices) // slices]
         keys, counts, end = np.empty(most, np.int64), np.empty(most, np.int64), 0
         for piece in zip(*(part._cut(cuts) for part in filled), strict=True):
             added = cls._sorted(piece)
             here = slice(end, end + len(added))
+            if end and len(added) and added.keys[0] <= keys[end - 1]:
+                raise ValueError("keys do not ascend")  # and would be in two slices
             keys[here], counts[here], end = added.keys, added.counts, here.stop
         for made in (keys, counts):
             made.resize(end, refcheck=False)  # gives back what was never touched
@@ -107,9 +116,9 @@ class Counts:
         """Add up counts by sorting all of their keys together."""
         keys = np.concatenate([part.keys for part in parts])
         records = sum(int(part.counts.sum()) for part in parts)
-        if records > len(keys):
+        if records != len(keys):
             counts = np.concatenate([part.counts for part in parts])
-            if records > _FEW * len(keys):
+            if not _are_few(records, keys):
                 return cls._weighted(keys, counts)
             keys = np.repeat(keys, counts)
         keys.sort(kind="stable")  # merges what ascends already, ten times as fast as sorting it again
@@ -132,7 +141,7 @@ class Counts:
     @classmethod
     def weighted(cls, keys: Ints, counts: Ints) -> "Counts":
         """Add up the counts of each key; keys (n,) and positive counts (n,) in any order."""
-        if counts.sum() <= _FEW * len(keys):  # sorting keys alone is several times as fast
+        if _are_few(int(counts.sum()), keys):  # sorting keys alone is several times as fast
             return cls.of(np.repeat(keys, counts))
         return cls._weighted(keys, counts)
 
@@ -266,7 +275,7 @@ class SideBySide:
 
     @classmethod
     def merged(cls, parts: Sequence["SideBySide"]) -> "SideBySide":
-        """Add up any number at once, at least one."""
+        """Add up any number at once, at least one, whose samples are `Counts`."""
         return cls(
             tuple(Counts.merged(counts) for counts in zip(*(part.samples for part in parts), strict=True))
         )
@@ -360,6 +369,11 @@ class Tally:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tally) and np.array_equal(self.totals, other.totals)
+
+
+def _are_few(records: int, keys: Ints) -> bool:
+    """Say whether keys have few records; no, where their number is no int64 and came out negative."""
+    return len(keys) <= records <= _FEW * len(keys)
 
 
 def shard_of(keys: Keys, shards: int) -> NDArray[np.uint16]:

@@ -44,22 +44,41 @@ def test_large_counts_are_added_in_slices_and_small_ones_at_once(seed, monkeypat
     assert dict(zip(merged.keys.tolist(), merged.counts.tolist(), strict=True)) == whole
     slices = sum(len(set(part.tolist())) for part in parts) // 256
     assert len(sorted_) == (slices if slices > len(parts) else 1)
+    assert len(sorted_) == 1 or all(sum(map(len, few)) < 2 * 256 for few in sorted_)
+
+
+def test_large_counts_whose_keys_do_not_ascend_are_refused(monkeypatch):
+    """Keys would be in two slices. Few counts are sorted together anyway."""
+    rng = np.random.default_rng(5)
+    ascending, shuffled = (
+        Counts(keys, np.ones(500, np.int64)) for keys in (np.arange(500), rng.permutation(500))
+    )
+    assert (ascending + shuffled) == Counts(np.arange(500), np.full(500, 2))
+    monkeypatch.setattr("core.aggregate._SLICE", 64)
+    assert (ascending + ascending) == Counts(np.arange(500), np.full(500, 2))
+    for parts in ([ascending, shuffled], [shuffled, ascending], [shuffled, shuffled]):
+        with pytest.raises(ValueError, match="do not ascend"):
+            Counts.merged(parts)
 
 
 def test_counts_whose_sum_is_no_int64_are_added():
-    a, b = (Counts(np.array([key]), np.array([1 << 62])) for key in (1, 2))
-    assert a + b == Counts(np.array([1, 2]), np.array([1 << 62, 1 << 62]))
+    a, b, c = (Counts(np.array([key]), np.array([1 << 62])) for key in (1, 2, 3))
+    assert a + b == Counts(np.array([1, 2]), np.full(2, 1 << 62))
+    whole = Counts(np.array([1, 2, 3]), np.full(3, 1 << 62))
+    assert (a + b) + c == a + (b + c) == Counts.merged([c, b, a]) == whole
+    assert Counts.weighted(whole.keys, whole.counts) == whole
 
 
 @pytest.mark.parametrize("times", [1, 9])
-@pytest.mark.parametrize("first", [0, 1])
-def test_the_sum_of_large_counts_takes_little_more_memory_than_its_parts(first, times):
-    a, b = (Counts(np.arange(start, 1 << 22, 2), np.full(1 << 21, times)) for start in (0, first))
+@pytest.mark.parametrize("way", ["the same keys", "in between", "beside"])
+def test_the_sum_of_large_counts_takes_little_more_memory_than_its_parts(way, times):
+    starts, step = {"the same keys": ((0, 0), 2), "in between": ((0, 1), 2), "beside": ((0, 1 << 21), 1)}[way]
+    a, b = (Counts(first + step * np.arange(1 << 21), np.full(1 << 21, times)) for first in starts)
     tracemalloc.start()
     total = a + b
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert len(total) == (1 + first) << 21
+    assert len(total) == (1 if way == "the same keys" else 2) << 21
     assert peak < 1.2 * 2 * (a.keys.nbytes + b.keys.nbytes)  # sorted at once, up to three times as much
 
 

@@ -90,6 +90,7 @@ MUTANTS = (
     *aggregated.LEDGERS,
     *aggregated.SMOOTH,
     *aggregated.ROUNDS,
+    *aggregated.ADDED,
     *evaluated.BLOCKS,
     *evaluated.GROUPS,
     *evaluated.AGGREGATORS,

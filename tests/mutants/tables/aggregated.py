@@ -17,6 +17,7 @@ _RANKS = Selection(("tests/core/quantiles/test_smooth.py",), only="ranks_that_ma
 _KEPT = Selection(("tests/transforms/test_embedded_runner.py",), only="goes_back")
 _LEVELS = Selection(("tests/core/graphs/test_task.py",), only="noisy_level")
 _SUMS, _ADDED = "core/aggregate.py", Selection(("tests/core/test_aggregate.py",), only="large or int64")
+_EVERY = ("tests/transforms/test_every_aggregate.py",)
 _CHARGED = Selection((_TASK,), only="cluster_is_charged")
 
 ANSWERS = (
@@ -299,9 +300,84 @@ ROUNDS = (
     Mutant(
         11,
         _SUMS,
-        "a sum of counts beyond int64 has each key once",
-        "records = sum(int(part.counts.sum()) for part in parts)",
-        "records = int(np.concatenate([part.counts for part in parts]).sum())",
+        "records that came out negative count each key once",
+        "if records != len(keys):",
+        "if records > len(keys):",
         _ADDED,
+    ),
+    Mutant(
+        12,
+        _SUMS,
+        "slices of a large sum are cut by its first part alone",
+        "for part in filled]))\n        cuts",
+        "for part in filled[:1]]))\n        cuts",
+        _ADDED,
+    ),
+    Mutant(
+        11,
+        _SUMS,
+        "a key that does not ascend may be in two slices of a large sum",
+        "added.keys[0] <= keys[end - 1]",
+        "added.keys[0] < keys[0]",
+        _ADDED,
+    ),
+)
+
+ADDED = (
+    Mutant(
+        12,
+        "transforms/merge_aggregates.py",
+        "sums that wait in a file are lost once another aggregate is added",
+        "        del accumulator[first:]\n",
+        "        accumulator.clear()\n",
+        Selection(_EVERY, only="no_tree"),
+    ),
+    Mutant(
+        12,
+        "core/sections.py",
+        "sections of more than two workers lose the counts of the others",
+        "for part in parts]))\n\n    def split",
+        "for part in parts[:2]]))\n\n    def split",
+        Selection(_EVERY, only="merged_at_once"),
+    ),
+    Mutant(
+        12,
+        "core/stored.py",
+        "the sum of stored counts has the length of its first part",
+        "self.sizes + other.sizes, self.store",
+        "self.sizes, self.store",
+        Selection(_EVERY, only="any_grouping"),
+    ),
+    Mutant(
+        12,
+        "core/input_checks.py",
+        "counts of the checks are those of the last part",
+        "outside = reduce(lambda a, b: a + b, [part.outside for part in parts])",
+        "outside = parts[-1].outside",
+        Selection(_EVERY, only="merged_at_once"),
+    ),
+    Mutant(
+        12,
+        "core/aggregate.py",
+        "which record of an identity is in a sample depends on the order of workers",
+        "np.lexsort((self.points, self.ids, self.hashes))",
+        "np.lexsort((self.ids, self.hashes))",
+        Selection(_EVERY, only="any_grouping"),
+    ),
+    Mutant(
+        12,
+        "core/statistics/stored_totals.py",
+        "stored groups have as many distinct values as in their first section",
+        "self.distinct + other.distinct,",
+        "self.distinct,",
+        Selection(_EVERY, only="any_grouping"),
+    ),
+    Mutant(
+        12,
+        "core/statistics/totals.py",
+        "groups have the totals of one of their parts",
+        "np.add.reduceat(totals, first, axis=0), merged",
+        "totals[first], merged",
+        Selection(_EVERY, only="any_grouping"),
     ),
 )
