@@ -2,13 +2,13 @@
 
 import os
 import sys
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import Annotated, Any
 
 import typer
 
 from core.errors import ShoalError
-from pipelines.console.command import Overrides, exit_codes, print_lines, tell, with_beam
+from pipelines.console.command import Overrides, exit_codes, print_lines, tell, tell_not_read, with_beam
 from pipelines.console.exit import exit_after
 from pipelines.console.progress import Progress
 from pipelines.console.streams import guard_streams
@@ -92,15 +92,13 @@ def run(
                 print_lines(
                     f"Run {checked.run_id} would start. No row was read; nothing was spent or written."
                 )
-                _tell_not_read(checked, events)
+                tell_not_read(checked.input.path, events)
                 left = look_at_ledger(checked, prepared.plan)
                 print_lines(*(each["says"] for each in left.values()))
             else:
-                stored = []
 
                 def on_stored() -> None:
                     progress.close()
-                    stored.append(True)
                     if not json_logs:
                         tell(
                             f"Run {checked.run_id} was released before. This is its stored release: no row "
@@ -111,20 +109,7 @@ def run(
                 progress.close()
                 _summarize(release, checked.output)
                 _tell_full(events)
-                if not stored:
-                    _tell_not_read(checked, events)
-
-
-def _tell_not_read(job: Any, events: Any) -> None:
-    """Tell how many files of the input are left out because of what they are, or of their names."""
-    from transforms.list_files import InputError, not_read
-
-    with suppress(InputError):  # the files may be gone when a run has ended
-        left_out = not_read(job.input.path)
-        if left_out is not None and events.stream is None:
-            tell(left_out)
-        elif left_out is not None:
-            events.emit("not_read", "WARNING", message=left_out)
+                tell_not_read(checked.input.path, events)
 
 
 def _tell_full(events: Any) -> None:
@@ -152,6 +137,8 @@ def init(
         from pipelines.choose.first_job import first_job
 
         print_lines(*first_job(task, rows))
+        if rows is not None:
+            tell_not_read(rows)
 
 
 @app.command()
@@ -324,6 +311,7 @@ def screen(
     with exit_codes():
         with_beam(f"{__package__}.run.screen").screen(release, rows, output, runner, beam_options or [])
         print_lines(os.path.join(output, "inside"), os.path.join(output, "outside"))
+        tell_not_read(rows)
 
 
 @app.command()

@@ -86,8 +86,14 @@ def sentences_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
     ]
 
 
-_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
+COMMA = re.compile(r"[-+]?[0-9][0-9.,]*,[0-9]+([eE][-+]?[0-9]+)?")
 """A number with a decimal comma, or with one between thousands."""
+
+_POINTS = {
+    "a number": "a number with a point, such as 1.5, and without a comma",
+    "a whole number": "a whole number, without a comma",
+}
+"""What is said of a number with a comma."""
 
 _CODE = ("params", "code")
 _URL = re.compile(r"://.*[@?%].*", re.DOTALL)
@@ -157,9 +163,8 @@ def _sentence(problem: Any, model: type[BaseModel]) -> tuple[str, str]:
     allowed = _TYPES.get(kind.split("_")[0])
     if allowed is None:
         return f"{name} is {value}: {problem['msg'][0].lower()}{problem['msg'][1:]}", ""
-    if allowed == "a number" and isinstance(problem["input"], str) and _COMMA.fullmatch(problem["input"]):
-        allowed = "a number with a point, such as 1.5, and without a comma"
-    return f"{name} is {value}", allowed
+    comma = isinstance(problem["input"], str) and COMMA.fullmatch(problem["input"])
+    return f"{name} is {value}", _POINTS.get(allowed, allowed) if comma else allowed
 
 
 def _needed(model: type[BaseModel]) -> str:

@@ -112,11 +112,14 @@ def list_files(path: str) -> list[File]:
         if pattern is FILE:
             return [File(scheme + root, posixpath.basename(root))]
         if isinstance(system, fs.LocalFileSystem):
-            names, links, _ = _list_local(path, root, pattern)
+            names, links, others = _list_local(path, root, pattern)
         else:
             below = system.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True))
-            every = (posixpath.relpath(found.path, root) for found in below if found.is_file)
-            names, links = [name for name in every if pattern.matches(name)], 0
+            every = {posixpath.relpath(found.path, root): found.size for found in below if found.is_file}
+            reached = {name: pattern.after_all(name.split("/")) for name in every}
+            names, links = [name for name in every if pattern.ends(reached[name])], 0
+            others = sum(size > 0 and _is_other(pattern, reached[name]) for name, size in every.items())
+    _keep_count(path, links, others)
     if not names:
         missing, skipped = "matches no files", "; symbolic links below it are not followed" if links else ""
         if pattern is FOLDER:
@@ -256,22 +259,26 @@ def _resolve(path: str) -> tuple[Any, str, NamePattern]:
     raise InputError(f"input.path {short(path)} is neither a file nor a folder: {ALLOWED}.")
 
 
+_NOT_READ: dict[str, str] = {}
+"""What `not_read` returns, by path."""
+
+
 def not_read(path: str) -> str | None:
-    """Say how many files below a local folder or glob are left out, and why; None where none are.
+    """Say how many files the last listing of a folder or glob left out, and why, once; None where it did not.
 
-    Names that begin with . or _ are not counted, and neither are files whose name a glob does not match.
-
-    Raises:
-        InputError: see `list_files`.
+    Names that begin with . or _ are not counted, and neither are files whose name a glob does not match, nor
+    empty objects, which object storage may have for folders.
     """
-    with _listing(path):
-        system, root, pattern = _resolve(path)
-        if pattern is FILE or not isinstance(system, fs.LocalFileSystem):
-            return None
-        _, links, others = _list_local(path, root, pattern)
+    return _NOT_READ.pop(path, None)
+
+
+def _keep_count(path: str, links: int, others: int) -> None:
+    """Keep for `not_read` what a listing leaves out."""
     counts = {"symbolic links, which are not followed": links, f"files not named as {NAMES}": others}
     parts = [f"{why}: {count:,}" for why, count in counts.items() if count]
-    return f"input.path {short(path)} has what is not read; {'; '.join(parts)}." if parts else None
+    _NOT_READ.pop(path, None)
+    if parts:
+        _NOT_READ[path] = f"input.path {short(path)} has what is not read; {'; '.join(parts)}."
 
 
 def _list_local(path: str, root: str, pattern: NamePattern) -> tuple[list[str], int, int]:
@@ -291,7 +298,7 @@ def _list_local(path: str, root: str, pattern: NamePattern) -> tuple[list[str], 
             for entry in entries:
                 name, reached = posixpath.join(folder, entry.name), pattern.after(states, entry.name)
                 links += bool(reached) and entry.is_symlink()
-                others += pattern is FOLDER and _is_other(entry, reached)
+                others += _is_other(pattern, reached) and entry.is_file(follow_symlinks=False)
                 if pattern.goes_on(reached) and entry.is_dir(follow_symlinks=False):
                     folders.append((name, reached))
                 if pattern.ends(reached) and entry.is_file(follow_symlinks=False):
@@ -306,9 +313,9 @@ def _list_local(path: str, root: str, pattern: NamePattern) -> tuple[list[str], 
     return list(named.values()), links, others
 
 
-def _is_other(entry: os.DirEntry[str], reached: States) -> bool:
-    """Return whether an entry of a folder is a file of another ending."""
-    return bool(reached) and not FOLDER.ends(reached) and entry.is_file(follow_symlinks=False)
+def _is_other(pattern: NamePattern, reached: States) -> bool:
+    """Return whether a name in a folder is one of another ending."""
+    return pattern is FOLDER and bool(reached) and not pattern.ends(reached)
 
 
 def filesystem(path: str) -> tuple[Any, str]:

@@ -103,12 +103,16 @@ def first_rows(file: File) -> list[int]:
     """Return for each piece of a file the index in the file of its first row.
 
     Raises:
-        InputError: the file cannot be read.
+        InputError: the file cannot be read, or has no piece and is not the one that was opened.
     """
     if file.format == "Parquet":
-        return list(accumulate(count_rows(file), initial=0))[:-1]
-    with _open(file) as opened:
-        return READINGS[file.format].starts(opened)
+        starts = list(accumulate(count_rows(file), initial=0))[:-1]
+    else:
+        with _open(file) as opened:
+            starts = READINGS[file.format].starts(opened)
+    if not starts:  # nobody will read a piece, which would find it out
+        _check_version(file)
+    return starts
 
 
 def count_rows(file: File) -> list[int]:

@@ -109,7 +109,8 @@ def read_columns(path: str, times: bool) -> Columns:
             raise JobError(
                 f"{path}: the first line has values, but it must name the columns: give the file a header."
             )
-        return Columns(dict.fromkeys(names, ""))
+        once = [name for name, count in Counter(names).items() if count == 1]  # others cannot be used
+        return Columns(dict.fromkeys(once, ""))
     typed = _typed(schema, names, dict(files[0].folders))
     kinds = [(_bounds_of(schema.field(name).type), name) for name in typed]
     found = [each for each in kinds if each[0] != ()]

@@ -35,6 +35,18 @@ def tell(text: str) -> None:
         typer.echo(f"shoal: {text}", err=True)
 
 
+def tell_not_read(path: str, events: "Events | None" = None) -> None:
+    """Tell how many files of the input were left out because of what they are, or of their names."""
+    from pipelines.storage.locate import absolute
+    from transforms.list_files import not_read
+
+    text = not_read(absolute(path))
+    if text is not None and events is not None and events.stream is not None:
+        events.emit("not_read", "WARNING", message=text)
+    elif text is not None:
+        tell(text)
+
+
 def with_beam(module: str) -> Any:
     """Import a module that imports Beam, which logs during its import.
 

@@ -1,13 +1,13 @@
 """The command `shoal describe`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from typing import Annotated, Any
 
 import typer
 
-from pipelines.console.command import exit_codes, print_lines, tell, with_beam
+from pipelines.console.command import exit_codes, print_lines, tell, tell_not_read, with_beam
 from pipelines.console.progress import Progress
 
 _EPSILON, _DELTA = 1.0, 1e-9
@@ -59,11 +59,20 @@ def describe(
 
         wanted = [] if columns is None else [name.strip() for name in columns.split(",")]
         given = None if types is None else _types(types)
-        budget = _budget(epsilon, delta, overrides or [])
+        budget = _EPSILON if epsilon is None else epsilon, _DELTA if delta is None else delta
         description = describe_columns(rows, *budget, unit, wanted, overrides or [], given)
+        shaping = {
+            "FILE": ("input.path", rows),
+            "--unit": ("input.unit", unit),
+            "--types": ("input.types", given),
+        }
+        _check_once(description.job, shaping, needed=True)
+        spent = {"--epsilon": ("privacy.epsilon", epsilon), "--delta": ("privacy.delta", delta)}
+        _check_once(description.job, spent)
         checked = check_raw(dict(description.job))
         if job:
             print_lines(*_as_yaml(description.job))
+            tell_not_read(rows)
             return
         with closing(Progress()) as progress:
             release = _run(checked, runner, beam_options or [], progress)
@@ -71,17 +80,30 @@ def describe(
             print_lines(f"The job was submitted. The release will be in {checked.output}.")
         else:
             _show(description, release, checked.output)
+        tell_not_read(rows)
 
 
-def _budget(epsilon: float | None, delta: float | None, overrides: Sequence[str]) -> tuple[float, float]:
-    """Return epsilon and delta, which may be given once, as an option or by --set."""
+def _check_once(job: Any, options: Mapping[str, tuple[str, Any]], needed: bool = False) -> None:
+    """Check that no --set changed what an option gives.
+
+    Args:
+        job: with every --set.
+        options: the key of the job and the value of each option; None where it is not given.
+        needed: whether the columns to describe follow from the options, so that --set cannot stand for them.
+
+    Raises:
+        JobError: one did.
+    """
     from pipelines.errors import JobError
 
-    keys = {override.partition("=")[0].strip() for override in overrides}
-    for name, value in {"epsilon": epsilon, "delta": delta}.items():
-        if value is not None and f"privacy.{name}" in keys:
-            raise JobError(f"--{name} and --set privacy.{name} are given: leave one of them out.")
-    return _EPSILON if epsilon is None else epsilon, _DELTA if delta is None else delta
+    for option, (key, value) in options.items():
+        part, _, name = key.partition(".")
+        held = job[part].get(name) if isinstance(job[part], dict) else None
+        if held == value or (value is None and not needed):
+            continue
+        if value is None or option == "FILE":
+            raise JobError(f"--set {key} is given, but describe takes it by {option} alone: leave it out.")
+        raise JobError(f"{option} and --set {key} are given: leave one of them out.")
 
 
 def _types(text: str) -> dict[str, str]:

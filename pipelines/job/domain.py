@@ -17,13 +17,18 @@ from pydantic import (
 from core.domain import Ball, Grid
 from core.times import Times
 from pipelines.dates import grid_of, times_of
+from pipelines.errors import COMMA
 from pipelines.job.policy import JobPart
 
 
 def _keep_integer(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Keep an integer that float64 would round, and text, which may be a date or a duration."""
+    """Keep an integer that float64 would round, and text, which may be a date or a duration.
+
+    A number with a comma is neither, and is refused like that of any other field.
+    """
     large = type(value) is int and 2**53 < abs(value) < 2**64
-    return value if large or isinstance(value, str) else handler(value)
+    text = isinstance(value, str) and COMMA.fullmatch(value) is None
+    return value if large or text else handler(value)
 
 
 Bound = Annotated[

@@ -55,8 +55,9 @@ def absolute(path: str) -> str:
     """Return a local path as an absolute one, and a URL unchanged. Workers may have other current folders.
 
     Raises:
-        JobError: the path has a NUL character, or its home folder or the current folder does not exist; or it
-            is a URL with credentials, which reports and logs would show.
+        JobError: the path has a NUL character, or one that no file name has in this locale, or its home
+            folder or the current folder does not exist; or it is a URL with credentials, which reports and
+            logs would show.
     """
     if "\0" in path:
         raise JobError(f"{path!r} is not a path: it contains a NUL character.")
@@ -81,6 +82,13 @@ def absolute(path: str) -> str:
     expanded = os.path.expanduser(path)
     if expanded.startswith("~"):
         raise JobError(f"{path} begins with the home folder of an unknown user: give another path.")
+    try:
+        os.fsencode(expanded)
+    except UnicodeEncodeError:
+        raise JobError(
+            f"{path!a} has characters that no file name has in this locale: set LC_ALL=C.UTF-8, or give "
+            "another path."
+        ) from None
     try:
         return os.path.abspath(expanded)
     except FileNotFoundError:

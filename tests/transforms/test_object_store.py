@@ -16,7 +16,7 @@ from obstore.store import MemoryStore
 from pyarrow import fs
 
 from transforms import object_store
-from transforms.list_files import InputError, list_files, version_of
+from transforms.list_files import InputError, list_files, not_read, version_of
 from transforms.object_store import StoreError, StoreFiles, azure_settings, explained
 from transforms.open_source import open_files, open_source
 from transforms.read_batches import read_batches
@@ -78,6 +78,17 @@ def test_objects_that_show_empty_folders_are_no_files(store):
     obstore.put(store, "rows/empty.parquet", b"")
     with pytest.raises(InputError, match=r"empty\.parquet is not Parquet"):
         open_source("s3://b/rows", ["x"])
+
+
+def test_objects_of_other_names_are_counted(store):
+    put_rows(store, "other/p.parquet")
+    for name, content in {"_SUCCESS": b"", "empty.txt": b"", "_note.txt": b"x", "a/p.parq": b"x"}.items():
+        obstore.put(store, f"other/{name}", content)
+    list_files("s3://b/other")
+    says = not_read("s3://b/other") or ""
+    assert "has what is not read; files not named as Parquet, " in says and says.endswith(": 1.")
+    list_files("s3://b/other/*.parquet")
+    assert not_read("s3://b/other/*.parquet") is None
 
 
 @pytest.mark.parametrize("path", ["s3://b/rows", "s3://b", "s3://b/rows/*.csv"])

@@ -15,7 +15,7 @@ import transforms.read_batches
 from tests.transforms.tables import write
 from transforms.list_files import File, InputError
 from transforms.open_source import open_source
-from transforms.read_batches import count_rows, read_batches
+from transforms.read_batches import count_rows, first_rows, read_batches
 
 MEASURE = """
 import resource, sys
@@ -86,6 +86,23 @@ def test_a_file_that_is_written_again_ends_a_run(tmp_path: Path, when: str) -> N
     path.unlink()
     with pytest.raises(InputError, match=r"^input\.path: a\.parquet was removed during the run"):
         list(read_batches(file, 0, ["x"], 4))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_file_that_is_replaced_by_one_without_pieces_ends_a_run(tmp_path: Path, ending: str) -> None:
+    """No piece of it is read, so only the listing of its pieces can find out."""
+    path, rows = tmp_path / f"a.{ending}", pa.table({"x": np.arange(10.0)})
+    opening = pq.ParquetWriter if ending == "parquet" else pa.ipc.new_file
+    with opening(path, rows.schema) as writer:
+        writer.write_table(rows)
+    (file,) = open_source(str(path), ["x"]).files
+    assert first_rows(file) == [0]
+    with opening(path, rows.schema):
+        pass
+    (empty,) = open_source(str(path), ["x"]).files
+    assert first_rows(empty) == []
+    with pytest.raises(InputError, match=rf"^input\.path: a\.{ending} was written again during the run"):
+        first_rows(file)
 
 
 @pytest.mark.parametrize("module", [transforms.open_source, transforms.read_batches])

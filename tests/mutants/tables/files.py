@@ -226,6 +226,14 @@ READING = (
     ),
     Mutant(
         12,
+        "transforms/read_batches.py",
+        "a file may lose all of its pieces between its opening and their listing",
+        "    if not starts:  # nobody will read a piece, which would find it out\n        _check_version(file)\n",
+        "",
+        Selection(("tests/transforms/test_read_batches.py",), "without_pieces"),
+    ),
+    Mutant(
+        12,
         "shoal/data.py",
         "the type of a column of objects follows from its values",
         "return pa.array([_text(value) for value in values.astype(object)], pa.large_binary()).view(_TEXT)",

@@ -149,6 +149,13 @@ def test_a_csv_file_without_a_header_is_refused_and_its_row_not_quoted():
     assert "Ada" not in str(refused.value) and "17.25" not in str(refused.value)
 
 
+def test_a_column_that_a_csv_file_names_twice_is_not_offered():
+    with open("rows.csv", "w") as file:
+        file.write("age,city,age\n1,Rome,2\n")
+    says = " ".join(" ".join(first_job("median", "rows.csv")).replace("#", "").split())
+    assert "The columns of the file are city." in says
+
+
 def test_wrong_arguments_are_one_sentence(bench, refused):
     assert "is no task (did you mean median?)" in refused(bench.shoal("init", "medain"))
     assert "does not exist" in refused(bench.shoal("init", "median", str(bench.folder / "none.csv")), 1)

@@ -237,6 +237,45 @@ def test_bad_input_is_one_sentence(bench, refused):
         assert bench.shoal("describe", "rows.parquet", *twice[2:]).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (
+            ["--unit", "person", "--set", "input.unit=home"],
+            "--unit and --set input.unit are given: leave one",
+        ),
+        (
+            ["--unit", "person", "--set", "input={path: rows.parquet}"],
+            "--unit and --set input.unit are given",
+        ),
+        (["--set", "input.unit=person"], "--set input.unit is given, but describe takes it by --unit alone"),
+        (
+            ["--set", "input.path=other.parquet"],
+            "--set input.path is given, but describe takes it by FILE alone",
+        ),
+        (["--set", "input.types={a: text}"], "--set input.types is given, but describe takes it by --types"),
+        (
+            ["--epsilon", "1", "--set", "privacy={epsilon: 2}"],
+            "--epsilon and --set privacy.epsilon are given",
+        ),
+        (["--epsilon", "1", "--set", "privacy=2"], "--epsilon and --set privacy.epsilon are given"),
+    ],
+)
+def test_no_option_is_overruled_in_silence(bench, refused, given, says):
+    pq.write_table(table(4), "rows.parquet")
+    assert says in refused(bench.shoal("describe", "rows.parquet", "--job", *given))
+
+
+def test_a_description_says_what_is_not_read(bench):
+    Path("in").mkdir()
+    pq.write_table(table(), "in/rows.parquet")
+    Path("in/notes.txt").write_text("none")
+    printed = bench.shoal("describe", "in", "--job")
+    assert printed.exit_code == 0 and "has what is not read; files not named as" in printed.stderr
+    made = bench.shoal("init", "median", "in")
+    assert made.exit_code == 0 and made.stderr == printed.stderr
+
+
 def test_a_name_that_no_expression_can_have_is_left_out():
     pq.write_table(pa.table({"a\\b": [1], "c": [1]}), "rows.parquet")
     assert describe("rows.parquet", 1.0, 0.0).others == ["a\\b (int64)"]

@@ -41,11 +41,25 @@ def test_no_parameter_takes_a_boolean_for_a_number(bench, task, name, value) -> 
         check_raw(job)
 
 
-@pytest.mark.parametrize("field", ["privacy.epsilon", "privacy.delta", "params.failure"])
-@pytest.mark.parametrize("value", ["1,0", "-0,5", "1,000"])
+@pytest.mark.parametrize("field", ["privacy.epsilon", "privacy.delta", "params.failure", "domain.step"])
+@pytest.mark.parametrize("value", ["1,0", "-0,5", "1,000", "1.000,5", "1,5e-3"])
 def test_a_decimal_comma_is_told_as_such(bench, field, value) -> None:
     job = bench.changed({})
     override_key(job, f"{field}={value}")
     says = f"{field} is '{value}': it must be a number with a point, such as 1.5, and without a comma"
     with pytest.raises(JobError, match=f"{says}[.,]"):
+        check_raw(job)
+
+
+def test_a_comma_is_told_of_every_bound_and_of_whole_numbers(bench):
+    job = bench.changed({})
+    dimension = len(job["domain"]["lower"])
+    for end in ("lower", "upper"):
+        commas = {**job, "domain": {**job["domain"], end: ["0,5"] * dimension}}
+        with pytest.raises(JobError, match=rf"domain\.{end}\[0\] is '0,5': it must be a number with a point"):
+            check_raw(commas)
+    override_key(job, "params.target=1,000")
+    with pytest.raises(
+        JobError, match=r"params\.target is '1,000': it must be a whole number, without a comma\."
+    ):
         check_raw(job)

@@ -46,3 +46,13 @@ def test_a_url_of_another_scheme_is_not_shown_where_it_may_have_credentials() ->
 )
 def test_other_signs_are_part_of_names(path: str) -> None:
     assert absolute(path) == path
+
+
+@pytest.mark.parametrize("path", ["rows\ud800.parquet", "/data/\ud800/x"])
+def test_a_path_that_the_locale_cannot_encode_is_one_sentence(path: str) -> None:
+    """Under a locale of few characters, such as C without UTF-8 mode, that is every path with others."""
+    with pytest.raises(
+        JobError, match=r"'.*\\ud800.*' has characters that no file name has in this locale: set"
+    ):
+        absolute(path)
+    assert absolute("/data/\udcff") == "/data/\udcff"  # a byte of a name that is no UTF-8
