@@ -142,6 +142,7 @@ MUTANTS = (
     *core_left.CASES,
     *choices.POLICIES,
     *policies.NORMS,
+    *policies.READ,
     *choices.COUNTS,
     *choices.ERRORS,
     *choices.DESCRIBED,
