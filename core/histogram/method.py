@@ -93,7 +93,7 @@ class CountCells(Method[Histogram]):
             f"the counts then change by at most {self.sensitivity:.0f} in all. The known counts are "
             "taken as true."
         )
-        if len(self.consistency.answers) == len(policy.constraints):
+        if len(self.consistency.answers) == len({(known.low, known.high) for known in policy.constraints}):
             return (note,)
         return note, (
             "Known counts of boxes that are not made of whole cells may raise the noise, but the released "

@@ -30,7 +30,7 @@ def ledger_page(ledger: Mapping[str, Any]) -> bytes:
     )
     left, whole = ledger["left"], number(ledger["epsilon"])
     title = (
-        f"More than epsilon {whole} is spent"
+        f"Nothing is left: the charges exceed delta {number(ledger['delta'])}"
         if left is None
         else f"Epsilon {number(left)} of {whole} is left"
     )

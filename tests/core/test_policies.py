@@ -5,7 +5,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from core.neighbors import Neighbors, compose_in_parallel, compose_in_sequence
+from core.neighbors import Neighbors, Sensitivity, compose_in_parallel, compose_in_sequence
 from core.policy import Attribute, Distance, DistancePerAxis, Full, Graph, KnownCount, Partition, Policy
 
 LINE = (5,)
@@ -71,6 +71,13 @@ def some_cuts(extents):
     return product(*every)
 
 
+def largest_norms(moves):
+    """Return the largest norms of some changes of counts."""
+    moves = np.array(moves)
+    l1, l2, linf = (float(np.linalg.norm(moves, norm, axis=1).max()) for norm in (1, 2, np.inf))
+    return Sensitivity(pytest.approx(l1), pytest.approx(l2), pytest.approx(linf))
+
+
 def cell(point, cuts):
     return tuple(int(np.searchsorted(axis, x, "right")) for x, axis in zip(point, cuts, strict=True))
 
@@ -80,21 +87,24 @@ def test_histogram_sensitivity_is_the_largest_change_by_a_secret_pair(extents, s
     relation = Neighbors("replace_one", Policy(secrets))
     pairs = edges(secrets, extents)
     for cuts in some_cuts(extents):
-        largest = max(2 * (cell(x, cuts) != cell(y, cuts)) for x, y in pairs)
-        assert relation.histogram(cuts).l1 == largest
+        moves = [[-1, 1] if cell(x, cuts) != cell(y, cuts) else [0, 0] for x, y in pairs]
+        assert relation.histogram(cuts) == largest_norms(moves)
 
 
 @pytest.mark.parametrize("secrets", SECRETS[LINE])
 def test_cumulative_sensitivity_is_the_largest_change_by_a_secret_pair(secrets):
     size = LINE[0] + 1
     prefixes = np.tri(size, dtype=int).T  # row x: what a record of value x adds to s_1, ..., s_size
-    largest = max(np.abs(prefixes[x] - prefixes[y]).sum() for (x,), (y,) in edges(secrets, LINE))
-    assert Neighbors("replace_one", Policy(secrets)).cumulative(size).l1 == largest
+    moves = [prefixes[x] - prefixes[y] for (x,), (y,) in edges(secrets, LINE)]
+    assert Neighbors("replace_one", Policy(secrets)).cumulative(size) == largest_norms(moves)
 
 
-def test_cumulative_sensitivity_without_a_policy():
-    assert Neighbors("replace_one").cumulative(6).l1 == 5
-    assert Neighbors("add_or_remove_one").cumulative(6).l1 == 6  # a record of the lowest value
+def test_sensitivities_without_a_policy():
+    replaced, added = Neighbors("replace_one"), Neighbors("add_or_remove_one")
+    assert replaced.cumulative(6) == largest_norms([[1] * 5])
+    assert added.cumulative(6) == largest_norms([[1] * 6])  # a record of the lowest value
+    assert replaced.histogram() == largest_norms([[-1, 1]])
+    assert added.histogram() == largest_norms([[1]])
 
 
 @pytest.mark.parametrize(("extents", "secrets"), CASES)

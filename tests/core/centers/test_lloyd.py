@@ -219,7 +219,7 @@ def test_iterations_cost_what_the_plan_charges(relation):
         assert (worst[1:] >= 0.8 * charge[1:]).all()
 
 
-@pytest.mark.parametrize("widths", [(3, 4), (12, 9), (1, 2)])
+@pytest.mark.parametrize("widths", [(3, 4), (12, 9), (1, 2), (40, 30)])
 def test_parts_hide_what_lies_in_them(widths):
     """All secret pairs: counts are equal, sums meet their charge; between parts, counts differ."""
     partition = Partition(widths)
@@ -253,9 +253,9 @@ def test_parts_are_numbered_and_found_again():
         assert (steps[keys == key] == (here.min(axis=0) + here.max(axis=0)) / 2).all()
 
 
-@pytest.mark.parametrize(("wide", "numbered"), [(15, True), (17, False)])
+@pytest.mark.parametrize(("wide", "numbered"), [(15, True), (16, False), (17, False)])
 def test_parts_whose_numbers_fit_no_key_are_not_numbered(wide, numbered):
-    """There are 2^59 parts, or 2^67, which would wrap."""
+    """There are 2^59 parts, or 2^63, or 2^67, which would wrap."""
     grid = Grid((0.0,) * 4, (2.0**wide - 1,) * 4, 1.0)
     assert Parts(Space(grid), Partition((1, 1, 1, 2))).can_be_numbered is numbered
 
@@ -336,6 +336,8 @@ def test_parts_of_a_third_of_the_radius_are_small():
         K_MEANS.plan(line, KMeans(3), BUDGET, under(Partition((width,))), SALT).method for width in (10, 11)
     ]
     assert methods == ["lloyd", "coreset"]
+    far = K_MEANS.plan(line, KMeans(3), BUDGET, under(Distance(1)), SALT)
+    assert far.chosen.errors == pytest.approx({"coreset": 9, "lloyd": 27}, rel=0.05)
 
 
 def test_what_lloyd_cannot_do_is_refused():

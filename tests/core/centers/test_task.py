@@ -146,6 +146,7 @@ def test_counts_are_of_the_released_centers(task, params, delta, relation):
         for c, counts in noisy
     ]
     assert np.quantile(off, 0.8) <= plan.promises["count_error"] <= 6 * np.quantile(off, 0.9)
+    assert plan.promises["count_error"] == plan.rounds[-1].error(plan.failure)
 
 
 def extremes(d):

@@ -247,6 +247,8 @@ def test_longest_cycle_and_path_are_those_of_every_walk(count, random):
 def test_twelve_constraints_are_searched_in_good_time():
     graph = policy_graph(Full(), boxes(*((2 * i, 2 * i) for i in range(12))), (30,))
     assert (graph.longest_cycle(), graph.longest_path()) == (12, 13)
+    apart = boxes(*((3 * i, 3 * i) for i in range(12)))  # one step enters one of them, and one leaves it
+    assert sensitivity(Policy(Distance(1), apart, "edge_moves"), (40,)) == 4
 
 
 @pytest.mark.parametrize(

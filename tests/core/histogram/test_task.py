@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
 from core.histogram.cells import Cells
@@ -124,6 +125,13 @@ def test_known_counts_are_kept():
     assert not plan.tightness["cell_error"].reached  # an error of twice the noise is rare
 
 
+def test_a_known_count_that_is_given_twice_is_kept():
+    for box, said in ((((0, 0), (2, 4)), False), (((1, 1), (1, 1)), True)):
+        relation = under(Distance(1), *(KnownCount(*box, 40),) * 2)
+        plan = HISTOGRAM.plan(SQUARE, Histogram(cells=2), BUDGET, relation, bytes(16))
+        assert ("does not keep them" in " ".join(plan.notes)) == said
+
+
 def test_where_known_counts_overlap_no_error_of_a_cell_is_promised():
     """Such a table is the nearest one, and how far it may be from the true one is not known."""
     known = KnownCount((0, 0), (2, 4), 40), KnownCount((2, 0), (4, 4), 30)
@@ -142,6 +150,17 @@ def test_the_noise_has_the_scale_and_no_other(factor):
     support, mass = laplace_mass(2.0, 60)
     bins = np.array([-61, -6, -3, -1, 0, 1, 2, 4, 7, 61])
     assert fits(np.histogram(counts, bins)[0], np.histogram(support, bins, weights=mass)[0]) == (factor == 1)
+
+
+@pytest.mark.parametrize("method", ["dense", "sparse"])
+@pytest.mark.parametrize("neighbors", [ONE, REPLACE, under(Distance(1)), under(Partition((9, 9)))])
+def test_the_standard_error_is_that_of_the_counts(method, neighbors):
+    """Of 10,000 cells, all of which are released; a figure that is 5% off is told with certainty."""
+    grid = Grid((0.0, 0.0), (99.0, 99.0), 1.0)
+    plan = HISTOGRAM.plan(grid, Histogram(cells=100, method=method), Budget(0.5, 1e-6), neighbors, bytes(16))
+    exact = Counts(np.arange(10_000), np.full(10_000, 5000))
+    errors = plan.rounds[0].release(exact, None, SeededNoise(3)).counts - 5000
+    assert errors.std() == pytest.approx(plan.promises["standard_error"], rel=0.05)
 
 
 @pytest.mark.parametrize("method", ["dense", "sparse"])

@@ -205,6 +205,13 @@ def test_without_noise_ranks_are_exact_and_parts_of_a_partition_are_exact_with_i
     assert np.array_equal(parts.points(order, ranks, SeededNoise(0)) // 8, want // 8)
 
 
+def test_only_counts_with_noise_mislead():
+    """Ends of parts are exact, however many there are; ends of blocks are not."""
+    for secrets, grows in ((Partition((16,)), False), (Distance(16), True)):
+        few, many = (OrderedSearch.of(size, secrets, 9, 0.5).largest_error(9, 0.1) for size in (99, 1 << 20))
+        assert (few < many) == grows and few <= many
+
+
 def test_no_records_give_some_point():
     for secrets in SECRETS:
         search = OrderedSearch.of(13, secrets, 3, 1.0)

@@ -32,6 +32,7 @@ def path(bench) -> str:
         (0.3, 0.0, "dense"),
         (0.25, 2e-6, "dense"),
         (0.5, 0.0, "dense"),
+        (0.1, 0.0, "dense"),  # whose sums are rounded
         (0.1, 4e-6, "dense"),
         (3.0, 0.0, "dense"),
         (0.1, 4e-6, "sparse"),  # whose draws spend delta, which runs out first
@@ -120,6 +121,41 @@ def test_a_run_id_that_would_be_refused_is_said(bench, path):
         Path(path).write_text(json.dumps(charged))
         shutil.rmtree(bench.folder / "out", ignore_errors=True)
         other = bench.write(bench.changed(asked))
+
+
+def test_a_released_run_is_not_refused_for_the_noise_that_it_had(bench, path):
+    """Its release is what a run in the same folder returns; without one it would have to be drawn again."""
+    create_ledger(path, new_ledger(TOTAL, "basic"))
+    job = check_job(bench.changed({**SMALL, "privacy.ledger": path, "run_id": "a"}))
+    plan = make_plan(job, bytes(16))
+    charge_run(path, job, plan, now)
+    charged = json.loads(Path(path).read_text())
+    (entry,) = charged["charges"]
+    entry["draws"] = [[epsilon / 2, delta, rho] for epsilon, delta, rho in entry["draws"]]
+    for entry["release"], refused in (("0" * 64, ""), (None, "other noise than this version of Shoal plans")):
+        Path(path).write_text(json.dumps(charged))
+        left = left_for(path, job, plan)
+        assert (left.refused, left.charged) == (refused, not refused)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-8])
+def test_gaussian_noise_is_named_where_the_job_can_have_it(bench, path, delta):
+    create_ledger(path, new_ledger(TOTAL, "renyi"))
+    given = {**changes("statistics"), **LINE, "params": {"measures": ["count"]}, "privacy.ledger": path}
+    job = check_job(bench.changed({**given, "privacy.epsilon": 0.3, "privacy.delta": delta, "run_id": "a"}))
+    plan = make_plan(job, bytes(16))
+    assert plan.method == "laplace" and left_for(path, job, plan).gaussian == (delta > 0)
+
+
+def test_nothing_fits_a_ledger_that_somebody_made_smaller(bench, path):
+    create_ledger(path, new_ledger(TOTAL, "basic"))
+    jobs = [check_job(bench.changed({**SMALL, "privacy.ledger": path, "run_id": id_})) for id_ in "ab"]
+    plan = make_plan(jobs[0], bytes(16))
+    charge_run(path, jobs[0], plan, now)
+    charged = json.loads(Path(path).read_text())
+    Path(path).write_text(json.dumps({**charged, "epsilon": jobs[0].privacy.epsilon / 3}))
+    left = left_for(path, jobs[1], plan)
+    assert (left.left, left.runs) == (0.0, 0)
 
 
 def test_a_plan_says_where_gaussian_noise_may_let_more_runs_fit(bench, path):

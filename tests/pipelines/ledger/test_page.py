@@ -26,6 +26,8 @@ def test_the_picture_adds_up_the_charges():
     assert at == [(FIRST + timedelta(weeks=week)).timestamp() for week in range(8)]
     assert points[0]["x"] < points[1]["x"] and points[-2]["x"] < points[-1]["x"]
     assert limit["data"]["values"] == [{"y": 5.0}]
+    assert line["mark"]["interpolate"] == "step-after"  # nothing is spent between two runs
+    assert max(line["encoding"]["y"]["scale"]["domain"]) > 5.0  # the limit is no edge of the picture
 
 
 def test_a_ledger_without_charges_has_a_page():
@@ -39,7 +41,7 @@ def test_all_that_is_spent_is_in_the_picture_and_what_fits_is_said():
     layers = over_time(told).plots[0]["layer"]
     assert max(layers[0]["encoding"]["y"]["scale"]["domain"]) > 0.5
     page = ledger_page({**told, "fits": {"runs": 0, "says": "No further run fits."}}).decode()
-    assert "More than epsilon 0.25 is spent" in page and "No further run fits." in page
+    assert "Nothing is left: the charges exceed delta 1e-5" in page and "No further run fits." in page
     assert "1 run charged" in ledger_page(described(1)).decode()
 
 

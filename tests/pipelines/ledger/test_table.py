@@ -9,7 +9,7 @@ from rich.console import Console
 
 from core.budget import Budget
 from core.privacy_filter import best_order
-from pipelines.answers.text import hides
+from pipelines.answers.text import SECRET_PAIRS, hides
 from pipelines.ledger.content import Entry, Ledger
 from pipelines.ledger.table import HEADERS, describe_ledger, rows_of, show_charges
 
@@ -99,3 +99,72 @@ def test_what_a_ledger_promises_is_shown(unit: str | None) -> None:
     (row,) = rows_of(described)
     assert row[HEADERS.index("neighbors")] == "add_or_remove_one"  # of the run, which counts twice here
     assert row[HEADERS.index("counted")] == "0.5"
+
+
+SHOWN = {
+    "neighbors": "replace_one",
+    "unit": None,
+    "epsilon": 7.5,
+    "delta": 3e-5,
+    "accountant": "basic",
+    "order": None,
+    "spent": 1.2345,
+    "spent_delta": 2e-6,
+    "left": 6.2655,
+    "left_delta": 1e-6,
+    "charges": [
+        {
+            "at": "2026-11-22T00:00:00Z",
+            "run_id": "a",
+            "task": "cdf",
+            "epsilon": 0.5,
+            "delta": 1e-7,
+            "counted": 1.2345,
+            "neighbors": "replace_one",
+            "release": None,
+        }
+    ],
+}
+TEXT = """\
+In all: epsilon 7.5, delta 3e-5, composed by basic.
+Spent: epsilon 1.2345, delta 2e-6.
+Left: epsilon 6.2655, delta 1e-6.
+
+charged at            run  task  epsilon  delta  counted  neighbors    released
+--------------------  ---  ----  -------  -----  -------  -----------  --------
+2026-11-22T00:00:00Z  a    cdf       0.5   1e-7   1.2345  replace_one  not yet
+
+counted: what the run adds to the spent epsilon.
+"""
+
+
+@pytest.mark.parametrize("count", [None, "n"])
+def test_every_figure_stands_where_it_is_said_to_stand(count: str | None) -> None:
+    """They are all different here."""
+    console = Console(file=io.StringIO(), width=200)
+    show_charges({**SHOWN, "count": count}, console)
+    assert console.file.getvalue() == f"Hides {hides('replace_one', None, count)}.\n{TEXT}"
+
+
+def test_half_of_delta_is_for_the_composition_where_draws_are_composed() -> None:
+    for order in (None, 3.0):
+        said = " ".join(" ".join(shown({**SHOWN, "order": order})).split())
+        assert ("(the other half of delta pays for the composition)." in said) == (order is not None)
+
+
+@pytest.mark.parametrize("constraints", [[], [{"count": 3}]])
+def test_the_policy_of_a_ledger_is_shown(constraints: list) -> None:
+    """What neighbors are under known counts is said where there are some."""
+    policy = {"distance": 0.25, "graph": None, "constraints": constraints, "semantics": "literal"}
+    told = {**SHOWN, "policy": {"columns": ["x", "y"], "policy": policy}}
+    hidden, given, *_ = " ".join(" ".join(shown(told)).split()).split(". ")
+    assert hidden == f"Hides {SECRET_PAIRS}"
+    more = ", constraints [{'count': 3}], semantics literal" if constraints else ""
+    assert given == f"The policy is distance 0.25{more} on the columns x, y"
+
+
+def test_nothing_is_left_of_a_ledger_that_somebody_made_smaller() -> None:
+    described = describe_ledger(ledger(3, delta=1e-6).model_copy(update={"epsilon": 0.5, "delta": 2.9e-6}))
+    assert (described["spent"], described["left"], described["left_delta"]) == (None, None, None)
+    described = describe_ledger(ledger(3, delta=1e-6).model_copy(update={"epsilon": 0.5}))
+    assert (described["spent"], described["left"]) == (0.75, 0.0)
