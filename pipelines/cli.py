@@ -135,10 +135,11 @@ def init(
     """Print a first job with comments, from names and types of the columns of a file. Reads no rows."""
     with exit_codes():
         from pipelines.choose.first_job import first_job
+        from pipelines.storage.locate import absolute
 
         print_lines(*first_job(task, rows))
         if rows is not None:
-            tell_not_read(rows)
+            tell_not_read(absolute(rows))
 
 
 @app.command()
@@ -309,9 +310,11 @@ def screen(
 ) -> None:
     """Split rows into those inside the released balls and those outside. Spends no budget."""
     with exit_codes():
+        from pipelines.storage.locate import absolute
+
         with_beam(f"{__package__}.run.screen").screen(release, rows, output, runner, beam_options or [])
         print_lines(os.path.join(output, "inside"), os.path.join(output, "outside"))
-        tell_not_read(rows)
+        tell_not_read(absolute(rows))
 
 
 @app.command()

@@ -36,11 +36,10 @@ def tell(text: str) -> None:
 
 
 def tell_not_read(path: str, events: "Events | None" = None) -> None:
-    """Tell how many files of the input were left out because of what they are, or of their names."""
-    from pipelines.storage.locate import absolute
+    """Tell how many links and files of other names the input at an absolute path has, which were left out."""
     from transforms.list_files import not_read
 
-    text = not_read(absolute(path))
+    text = not_read(path)
     if text is not None and events is not None and events.stream is not None:
         events.emit("not_read", "WARNING", message=text)
     elif text is not None:

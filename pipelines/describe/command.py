@@ -72,7 +72,7 @@ def describe(
         checked = check_raw(dict(description.job))
         if job:
             print_lines(*_as_yaml(description.job))
-            tell_not_read(rows)
+            tell_not_read(checked.input.path)
             return
         with closing(Progress()) as progress:
             release = _run(checked, runner, beam_options or [], progress)
@@ -80,7 +80,7 @@ def describe(
             print_lines(f"The job was submitted. The release will be in {checked.output}.")
         else:
             _show(description, release, checked.output)
-        tell_not_read(rows)
+        tell_not_read(checked.input.path)
 
 
 def _check_once(job: Any, options: Mapping[str, tuple[str, Any]], needed: bool = False) -> None:

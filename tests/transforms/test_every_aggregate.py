@@ -188,6 +188,22 @@ def bits(value: Any) -> Any:
     return [bits(each) for each in value] if isinstance(value, tuple | list) else value
 
 
+NOT_BEFORE_STORED = "stored side by side"
+"""It is merged and split before it is stored."""
+
+
+def of_examples(wanted: Callable[[type], bool]) -> pytest.MarkDecorator:
+    """Run a test for the examples of wanted classes only."""
+    names = [name for name, (kind, _) in EXAMPLES.items() if name != NOT_BEFORE_STORED and wanted(kind)]
+    made = [(name, seed) for name in names for seed in SEEDS]
+    return pytest.mark.parametrize("parts", made, indirect=True, ids=lambda of: f"{of[0]}-{of[1]}")
+
+
+def merges_parts(kind: type) -> bool:
+    merged = getattr(kind, "merged", None)
+    return merged is not None and list(inspect.signature(merged).parameters) == ["parts"]
+
+
 @pytest.fixture(
     params=[(name, seed) for name in EXAMPLES for seed in SEEDS], ids=lambda of: f"{of[0]}-{of[1]}"
 )
@@ -237,12 +253,9 @@ def test_any_grouping_and_order_gives_the_same_bits(parts: Parts) -> None:
     assert bits(list(parts)) == before
 
 
+@of_examples(merges_parts)
 def test_what_is_merged_at_once_is_the_sum(parts: Parts) -> None:
-    merged = getattr(type(parts[0]), "merged", None)
-    if merged is None or list(inspect.signature(merged).parameters) != ["parts"]:
-        pytest.skip("has no `merged` of parts")
-    if isinstance(parts[0], SideBySide) and isinstance(parts[0].samples[0], Stored):
-        pytest.skip("is merged before it is stored")
+    merged = type(parts[0]).merged
     for count in range(1, len(parts) + 1):
         first, *others = parts[:count]
         before = bits(parts[:count])
@@ -261,11 +274,8 @@ def test_neither_a_pickle_nor_a_file_changes_anything(parts: Parts) -> None:
     assert bits(in_any_grouping(kept, np.random.default_rng(1))) == bits(sum(others, first))
 
 
+@of_examples(lambda kind: hasattr(kind, "split"))
 def test_shards_of_a_sum_are_sums_of_shards(parts: Parts) -> None:
-    if not hasattr(parts[0], "split"):
-        pytest.skip("is not split")
-    if isinstance(parts[0], SideBySide) and isinstance(parts[0].samples[0], Stored):
-        pytest.skip("is split before it is stored")
     for shards in (1, 3, 64):
         split = [part.split(shards) for part in parts]
         whole = in_any_grouping(parts, np.random.default_rng(shards)).split(shards)
