@@ -1,6 +1,7 @@
 """The threshold task: the promise of every method, what auto takes, and what is refused."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -58,6 +59,30 @@ def test_promise_holds(method, flipped, neighbors):
     """300 runs at failure 0.05: broken in at most that part and 3 standard deviations; 95 of 100 are kept."""
     assert promise_breaks(method, flipped, neighbors, 300) <= 15 + 3 * math.sqrt(300 * 0.05 * 0.95)
     assert promise_breaks(method, flipped, neighbors, 100) <= 5
+
+
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE])
+def test_what_the_promised_errors_allow_for_is_said_in_numbers(neighbors):
+    """Of `interior_point`, what the choice of a rank loses beside the window; the choice has 2^18 ranks."""
+    grid = Grid((0.0, 0.0), (999.0, 1.0), 1.0)
+    params = Threshold(method="interior_point")
+    plan = THRESHOLD.plan(grid, params, Budget(1.0, 0.0), neighbors, bytes(16))
+    learner, said = plan.rounds[0].learner, plan.tightness["errors"].says.replace(",", "")
+    errors, rank, ranks, window = (int(number) for number in re.findall(r"\d+", said))
+    assert (errors, ranks, window) == (plan.promises["errors"], 1 << 18, learner.window)
+    assert rank == round(learner.rank.scale * math.log(ranks)) < errors - window
+
+
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE])
+def test_the_usual_errors_on_spread_values_are_said_in_numbers(neighbors):
+    """Of `exponential`: the mean of 400 runs, whose standard error is 5%; the seeds are fixed."""
+    grid = Grid((0.0, 0.0), (1999.0, 1.0), 1.0)
+    plan = THRESHOLD.plan(grid, Threshold(method="exponential"), Budget(0.5, 0.0), neighbors, bytes(16))
+    (step,), values = plan.rounds, np.arange(2000)
+    counts = labeled(np.stack([values, values >= 900], axis=1), 1)
+    mean = np.mean([abs(step.release(counts, None, SeededNoise(seed)).step - 900) for seed in range(400)])
+    said = float(re.search(r"about ([\d.]+) more", plan.tightness["errors"].says).group(1))
+    assert 0.75 * mean <= said <= 1.25 * mean
 
 
 def test_auto_takes_the_method_that_needs_fewer_examples():
