@@ -21,8 +21,9 @@ from core.rounds import (
     looks_of,
     parts_of,
     sections_of,
+    total_of,
 )
-from core.stored import Store
+from core.stored import Store, Stored
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,19 @@ class ExaminedBeside:
         """See `Examination.examiners`."""
         return self.examination.examiners
 
-    def arrange(self, aggregate: Beside) -> Beside:
+    @property
+    def shards(self) -> int:
+        """See `Examination.shards`."""
+        return self.examination.shards
+
+    def arrange(self, aggregate: Stored, store: Store) -> Beside:
         """See `Examination.arrange`."""
-        return Beside(self.examination.arrange(aggregate.aggregate), aggregate.outside)
+        apart, outside = store.another(), []
+        stored = []
+        for part in aggregate:
+            stored.append(Stored.of(part.aggregate, apart))
+            outside.append(part.outside)
+        return Beside(self.examination.arrange(total_of(stored), store), total_of(outside))
 
     def examine(self, arranged: Beside, part: int) -> Beside:
         """See `Examination.examine`."""

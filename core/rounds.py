@@ -50,8 +50,17 @@ class Examination(Protocol):
     def examiners(self) -> int:
         """How many workers examine the aggregate side by side; public."""
 
-    def arrange(self, aggregate: Any) -> Any:
-        """Put the merged aggregate in the form that is examined: on one worker, which sends it to all."""
+    @property
+    def shards(self) -> int:
+        """In how many parts the aggregate is merged, by its `split`; public. It has no `split` where it is 1."""
+
+    def arrange(self, aggregate: Stored, store: Store) -> Any:
+        """Put the merged aggregate in the form that is examined: on one worker, which sends it to all.
+
+        Args:
+            aggregate: its parts.
+            store: where parts of the form may wait.
+        """
 
     def examine(self, arranged: Any, part: int) -> Any:
         """Return what one of the examiners finds, from 0 on: an aggregate. Findings are merged with `+`."""
@@ -193,7 +202,9 @@ def examined(round_: Round, aggregate: Any, state: State = None, noise: Noise | 
     examination = examination_of(round_)
     if examination is None:
         return _clipped(round_, aggregate)
-    arranged = examination.arrange(aggregate)
+    store = InMemory()
+    shards = [aggregate] if examination.shards == 1 else aggregate.split(examination.shards)
+    arranged = examination.arrange(total_of(Stored.of(shard, store) for shard in shards), store)
     return total_of(examination.examine(arranged, part) for part in range(examination.examiners))
 
 

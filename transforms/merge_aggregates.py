@@ -13,6 +13,7 @@ import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations, with_output_types
 
 from core.rounds import Examination, total_of
+from core.stored import Stored
 from transforms.plain_errors import plain_errors
 from transforms.records import check_marks
 from transforms.spill import Place, Spill
@@ -104,10 +105,11 @@ class _MergeShards(beam.PTransform):
 
 @dataclasses.dataclass
 class MergeAndExamine(beam.PTransform):
-    """Merge large aggregates, and examine the sum in parts, which are always there.
+    """Merge large aggregates in shards, and examine them together in parts, which are always there.
 
     See `core.rounds.Examination`. Between the steps, aggregates wait in a file where the whole pipeline runs
-    in this process, because its runner would hold several copies of them.
+    in this process, because its runner would hold several copies of them. Nothing else may read the
+    aggregates: they are dropped once they are split.
 
     Args:
         strand: whose aggregates they are.
@@ -121,9 +123,14 @@ class MergeAndExamine(beam.PTransform):
         """Take pairs of the strand and a `Made`; return one pair of it and what was found."""
         self.spill = Spill()  # the pipeline keeps its transforms, and so the file
         arrange = beam.Map(_arrange, self.examination, self.spill)
+        divide = beam.FlatMap(_divide, self.strand, self.examination.shards)
+        store = beam.Map(_store, self.strand, self.spill)
         arranged = (
             aggregates
+            | "Divide" >> divide.with_output_types(KEYED)
             | "MergeLarge" >> beam.CombinePerKey(SpilledSum(self.spill))
+            | "Store" >> store.with_output_types(KEYED)
+            | "All" >> beam.CombinePerKey(Sum())
             | "Arrange" >> arrange.with_output_types(Piece)
         )
         kept = beam.pvalue.AsSingleton(arranged)
@@ -275,10 +282,28 @@ def _clip(merged: Keyed, floors: Mapping[int, int | None], shards: int) -> Keyed
 
 
 @no_annotations
+def _divide(summary: Keyed, strand: int, shards: int) -> list[Keyed]:
+    _, made = summary
+    if shards == 1:
+        return [(strand * shards, made)]
+    with plain_errors(MERGING):
+        parts = enumerate(made.aggregate.split(shards), start=strand * shards)
+        made.drop()
+        return [(shard, Made(part, made.mark)) for shard, part in parts]
+
+
+@no_annotations
+def _store(merged: Keyed, strand: int, spill: Spill) -> Keyed:
+    _, made = merged
+    with plain_errors(MERGING):
+        return strand, Made(Stored.of(made.aggregate, spill), made.mark)
+
+
+@no_annotations
 def _arrange(merged: Keyed, examination: Examination, spill: Spill) -> Any:
     _, made = merged
     with plain_errors(EXAMINING):
-        return spill.put(Made(examination.arrange(made.aggregate), made.mark))
+        return spill.put(Made(examination.arrange(made.aggregate, spill), made.mark))
 
 
 @no_annotations

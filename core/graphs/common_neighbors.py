@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from core.graphs.paths import count_paths, ranges, runs
+from core.graphs.paths import count_paths, runs
 from core.graphs.ranked import Ranked
 from core.graphs.wedges import Wedges
 
@@ -51,7 +51,7 @@ def _count_core(graph: Ranked, core: int, part: int, parts: int) -> Wedges:
     A product is exact, because float32 holds all integers up to 2^24.
     """
     found, degrees = Wedges.none(), graph.degrees
-    within = _often(graph.neighbors[: graph.starts[core]], graph.nodes)
+    within = _often(graph.rows(0, core), graph.nodes)
     height = max(_SEED, _FLOATS // max(1, core))
     for number, start in enumerate(range(0, core, _SEED)):
         if number and number % parts != part:
@@ -74,24 +74,24 @@ def _count_core(graph: Ranked, core: int, part: int, parts: int) -> Wedges:
     return found
 
 
-def _often(neighbors: Numbers, nodes: int) -> Ints:
-    """Count how often each node is among some: shape (nodes,). `np.bincount` copies what it counts."""
-    often = np.zeros(nodes, dtype=np.int64)
-    for start in range(0, len(neighbors), _ENTRIES):
-        often += np.bincount(neighbors[start : start + _ENTRIES], minlength=nodes)
+def _often(rows: Iterator[Numbers], nodes: int) -> Numbers:
+    """Count how often each node is among some: shape (nodes,)."""
+    often = np.zeros(nodes, dtype=np.int32)
+    for neighbors in rows:
+        often += np.bincount(neighbors, minlength=nodes).astype(np.int32)
     return often
 
 
-def _dense(graph: Ranked, start: int, end: int, within: Ints, core: int) -> Floats:
+def _dense(graph: Ranked, start: int, end: int, within: Numbers, core: int) -> Floats:
     """Return the edges of some nodes within the core: shape (end - start, core)."""
     sizes = within[start:end]
     matrix = np.zeros((end - start, core), dtype=np.float32)
-    columns = graph.neighbors[ranges(graph.starts[start:end], sizes)]
+    columns = graph.joined_ranges(np.arange(start, end), graph.starts[start:end], sizes)
     matrix[np.repeat(np.arange(end - start), sizes), columns] = 1
     return matrix
 
 
-def _over_others(graph: Ranked, start: int, end: int, within: Ints, core: int) -> Numbers:
+def _over_others(graph: Ranked, start: int, end: int, within: Numbers, core: int) -> Numbers:
     """Count the paths from some nodes to the core over nodes out of it: shape (end - start, core)."""
     counts = np.zeros((end - start, core), dtype=np.int32)
     first, last = graph.starts[start:end] + within[start:end], graph.starts[start + 1 : end + 1]
@@ -112,7 +112,7 @@ def _count_others(graph: Ranked, core: int, part: int, parts: int, found: Wedges
     3. Of t common neighbors at least t - h are not among the h heaviest neighbors of j. So paths over those,
        which are the most numerous, need not be counted, unless the pair has t - h others.
     """
-    degrees, width, within, start = graph.degrees, 0, np.zeros(graph.nodes, dtype=np.int64), core
+    degrees, width, within, start = graph.degrees, 0, np.zeros(graph.nodes, dtype=np.int32), core
     while start < graph.nodes:
         light = int(degrees[start])
         rivals = int(np.searchsorted(-degrees, light - found.reached(np.array([light]))[0]))
@@ -122,8 +122,8 @@ def _count_others(graph: Ranked, core: int, part: int, parts: int, found: Wedges
         end = min(max(start + 1, end), start + max(_SEED, start // 2), graph.nodes)
         before, width = width, min(rivals, end)
         if width < before:
-            before, within = 0, np.zeros(graph.nodes, dtype=np.int64)
-        within += _often(graph.neighbors[graph.starts[before] : graph.starts[width]], graph.nodes)
+            before, within = 0, np.zeros(graph.nodes, dtype=np.int32)
+        within += _often(graph.rows(before, width), graph.nodes)
         least = max(1, found.least(int(degrees[0]) + light))
         skipped = least // 3
         rows = np.arange(start + (part - start) % parts, end, parts)
@@ -133,7 +133,7 @@ def _count_others(graph: Ranked, core: int, part: int, parts: int, found: Wedges
             matter = (i < j) & (sums > found.reached(np.minimum(counts + skipped, degrees[j])))
             i, j, counts, sums = i[matter], j[matter], counts[matter], sums[matter]
             for place in range(skipped):
-                counts += graph.joined(i, graph.neighbors[graph.starts[j] + place].astype(np.int64))
+                counts += graph.joined(i, graph.joined_ranges(j, graph.starts[j] + place, np.ones_like(j)))
             sums -= 2 * graph.joined(i, j)
             found += Wedges.of(0, counts, sums)
         start = end
@@ -150,8 +150,8 @@ def _corners(graph: Ranked, core: int, part: int, parts: int) -> Iterator[int]:
         first = graph.starts[rows]
         for j, i, counts in count_paths(graph, rows, first, first + heavier[rows], heavier, end, 1):
             ends = np.unique(j)
-            sides = ranges(graph.starts[ends], heavier[ends])
-            keys = np.repeat(ends, heavier[ends]) * end + graph.neighbors[sides]
+            sides = graph.joined_ranges(ends, graph.starts[ends], heavier[ends])
+            keys = np.repeat(ends, heavier[ends]) * end + sides
             at = np.minimum(np.searchsorted(j * end + i, keys), len(i) - 1)
             yield 3 * int(counts[at[(j * end + i)[at] == keys]].sum())
         start = end
@@ -171,9 +171,10 @@ def _sum_without_common(graph: Ranked, enough: int, spare: bool) -> int:
         if degrees[i] + degrees[-1] > len(degrees):
             continue
         apart = np.ones(len(degrees), dtype=np.bool_)
-        over = graph.neighbors[graph.starts[i] : graph.starts[i + 1]]
+        (over,) = graph.rows(i, i + 1)
         for run in runs(degrees[over], _ENTRIES):
-            apart[graph.neighbors[ranges(graph.starts[over[run]], degrees[over[run]])]] = False
+            for neighbors in graph.ranges(over[run], graph.starts[over[run]], degrees[over[run]]):
+                apart[neighbors] = False
         apart[: i + 1] = False
         sums = degrees[i] + degrees
         sums[over] -= 2

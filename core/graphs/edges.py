@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from core.aggregate import shard_of
 from core.distinct import distinct
 from core.domain import Points
 from core.graphs.forests import spanning_forest
@@ -44,12 +45,16 @@ class Edges:
         keys.sort(kind="stable")  # which merges two sorted runs
         return Edges(distinct(keys))
 
+    def __len__(self) -> int:
+        return len(self.keys)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Edges) and np.array_equal(self.keys, other.keys)
 
-    def compact(self) -> tuple[Numbers, Numbers, int]:
-        """Return both ends of the edges, numbered 0, ..., c - 1 among the nodes that occur, and c."""
-        return compact(self.keys)
+    def split(self, shards: int) -> list["Edges"]:
+        """Split by key into `shards` parts, which together have each edge once."""
+        shard = shard_of(self.keys, shards)
+        return [Edges(self.keys[shard == number]) for number in range(shards)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,11 +161,11 @@ def compact(keys: Ints) -> tuple[Numbers, Numbers, int]:
     nodes = nodes_of(keys)
     ends = np.empty((2, len(keys)), dtype=np.int32)
     largest = int(nodes[-1]) if len(nodes) else 0
-    table = np.zeros(largest + 1 if _is_small(largest, len(keys)) else 0, dtype=np.int32)
+    table = np.zeros(largest + 1 if is_small(largest, len(keys)) else 0, dtype=np.int32)
     if len(table):
         table[nodes] = np.arange(len(nodes), dtype=np.int32)
     for part in _parts(keys):
-        for end, ids in zip(ends, _ids(keys[part]), strict=True):
+        for end, ids in zip(ends, ends_of(keys[part]), strict=True):
             end[part] = table[ids] if len(table) else np.searchsorted(nodes, ids)
     return ends[0], ends[1], len(nodes)
 
@@ -168,17 +173,17 @@ def compact(keys: Ints) -> tuple[Numbers, Numbers, int]:
 def nodes_of(keys: Ints) -> Ints:
     """Return the nodes that are an end of edges of some keys, shape (m,): ascending ids, shape (nodes,)."""
     largest = max((int((keys[part] & _END).max()) for part in _parts(keys)), default=-1)
-    if _is_small(largest, len(keys)):
+    if is_small(largest, len(keys)):
         occurs = np.zeros(largest + 1, dtype=np.bool_)
         for part in _parts(keys):
-            for ids in _ids(keys[part]):
+            for ids in ends_of(keys[part]):
                 occurs[ids] = True
         return np.flatnonzero(occurs)
-    some = [distinct(np.sort(np.concatenate(_ids(keys[part])))) for part in _parts(keys)]
+    some = [distinct(np.sort(np.concatenate(ends_of(keys[part])))) for part in _parts(keys)]
     return distinct(np.sort(np.concatenate(some)))
 
 
-def _is_small(largest: int, edges: int) -> bool:
+def is_small(largest: int, edges: int) -> bool:
     """Return whether a table of all ids up to the largest is small beside the edges; it is much faster."""
     return largest < 8 * edges + _MANY
 
@@ -187,14 +192,6 @@ def _parts(keys: Ints) -> list[slice]:
     return [slice(start, start + _MANY) for start in range(0, len(keys), _MANY)]
 
 
-def _ids(keys: Ints) -> tuple[Ints, Ints]:
+def ends_of(keys: Ints) -> tuple[Ints, Ints]:
+    """Return the ids of both ends of edges of some keys, shape (m,)."""
     return keys >> 31, keys & _END
-
-
-def degrees_of(u: Numbers, v: Numbers, nodes: int) -> Ints:
-    """Count the edges of each node: shape (nodes,)."""
-    degrees = np.zeros(nodes, dtype=np.int64)
-    for start in range(0, len(u), _MANY):
-        for end in (u, v):
-            np.add.at(degrees, end[start : start + _MANY], 1)
-    return degrees

@@ -15,7 +15,7 @@ _FEW = 1 << 12  # paths of a row that is taken together with others
 
 
 def count_paths(
-    graph: Ranked, rows: Ints, first: Ints, last: Ints, within: Ints, width: int, least: int
+    graph: Ranked, rows: Ints, first: Ints, last: Ints, within: Numbers, width: int, least: int
 ) -> Iterator[tuple[Ints, Ints, Ints]]:
     """Count the paths from a row over one of its neighbors to a node below `width`.
 
@@ -25,7 +25,7 @@ def count_paths(
     Args:
         graph: the graph.
         rows: shape (r,), ascending nodes where paths begin.
-        first: shape (r,), where the neighbors in question begin in `graph.neighbors`.
+        first: shape (r,), where the neighbors in question begin; see `Ranked.starts`.
         last: shape (r,), where they end.
         within: shape (nodes,), for every neighbor how many of its own, from its first, paths may go to. None
             of them is `width` or more.
@@ -37,7 +37,7 @@ def count_paths(
     """
     entries, together = np.maximum(last - first, 0), (1 << 32) // max(1, width)
     for some in runs(entries, _PATHS):
-        over = graph.neighbors[ranges(first[some], entries[some])]
+        over = graph.joined_ranges(rows[some], first[some], entries[some])
         bounds = np.append(0, np.cumsum(entries[some]))
         paths = np.diff(np.append(0, np.cumsum(within[over]))[bounds])
         nodes, sizes = rows[some], entries[some]
@@ -63,39 +63,33 @@ def runs(sizes: Ints, most: int, longest: int = 1 << 62) -> Iterator[slice]:
         start = max(end, start + 1)
 
 
-def ranges(starts: Ints, sizes: Ints) -> Ints:
-    """Join the ranges start, ..., start + size - 1."""
-    return np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
-
-
 def _together(
-    graph: Ranked, rows: Ints, entries: Ints, over: Numbers, within: Ints, width: int, least: int
+    graph: Ranked, rows: Ints, entries: Ints, over: Numbers, within: Numbers, width: int, least: int
 ) -> tuple[Ints, Ints, Ints]:
+    local = np.repeat(np.arange(len(rows), dtype=np.uint32) * np.uint32(width), entries)
+    if len(graph.parts) > 1:
+        order = np.argsort(graph.part_of(over).astype(np.uint16), kind="stable")
+        over, local = over[order], local[order]
     sizes = within[over]
-    ends = _joined(graph, graph.starts[over], sizes) if len(over) else graph.neighbors[:0]
-    local = np.repeat(np.repeat(np.arange(len(rows), dtype=np.uint32) * np.uint32(width), entries), sizes)
-    keys = np.sort(local + ends.astype(np.uint32))
+    keys, end = np.repeat(local, sizes), 0
+    for ends in graph.ranges(over, graph.starts[over], sizes):
+        keys[end : end + len(ends)] += ends.astype(np.uint32)
+        end += len(ends)
+    keys.sort()
     at = np.flatnonzero(keys[least - 1 :] == keys[: max(0, len(keys) - least + 1)])
     hits = keys[at]
     begins = np.flatnonzero(np.append(True, hits[1:] != hits[:-1])[: len(hits)])
     counts = np.diff(np.append(begins, len(hits))) + least - 1
-    row, end = np.divmod(hits[begins].astype(np.int64), width)
-    return rows[row], end, counts
+    row, last = np.divmod(hits[begins].astype(np.int64), width)
+    return rows[row], last, counts
 
 
 def _alone(
-    graph: Ranked, row: int, over: Numbers, within: Ints, width: int, least: int
+    graph: Ranked, row: int, over: Numbers, within: Numbers, width: int, least: int
 ) -> tuple[Ints, Ints, Ints]:
     counter, starts, sizes = np.zeros(width, dtype=np.int64), graph.starts[over], within[over]
     for run in runs(sizes, _PATHS):
-        counter += np.bincount(_joined(graph, starts[run], sizes[run]), minlength=width)
+        for ends in graph.ranges(over[run], starts[run], sizes[run]):
+            counter += np.bincount(ends, minlength=width)
     found = np.flatnonzero(counter >= least)
     return np.full(len(found), row), found, counter[found]
-
-
-def _joined(graph: Ranked, starts: Ints, sizes: Ints) -> Numbers:
-    """Join ranges of neighbors; a slice takes as long as 30 places or so."""
-    if int(sizes.sum()) < 30 * len(sizes):
-        return graph.neighbors[ranges(starts, sizes)]
-    places = zip(starts.tolist(), (starts + sizes).tolist(), strict=True)
-    return np.concatenate([graph.neighbors[start:end] for start, end in places])

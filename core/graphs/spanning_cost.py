@@ -6,9 +6,9 @@ from typing import Self
 
 from core.domain import Grid
 from core.graphs.cuts import Cuts
-from core.graphs.edges import WeightedEdges
 from core.graphs.found import Promises, Released
 from core.graphs.params import MstCost
+from core.stored import Store, Stored
 from core.task import Accuracy, Method
 from core.tightness import Tightness
 
@@ -45,6 +45,7 @@ class SpanningCost:
     name: str = "release"
     floor: None = None
     examiners: int = 1
+    shards: int = 1
 
     @property
     def examination(self) -> Self:
@@ -56,9 +57,10 @@ class SpanningCost:
         """Largest weight, grid steps."""
         return self.grid.extents[2]
 
-    def arrange(self, aggregate: WeightedEdges) -> Spanning:
+    def arrange(self, aggregate: Stored, store: Store) -> Spanning:
         """Compute the cost and its sensitivity."""
-        cuts = Cuts.of(aggregate, self.cap)
+        (edges,) = aggregate
+        cuts = Cuts.of(edges, self.cap)
         return Spanning(*self.cost(cuts), self.sensitivity(cuts))
 
     def examine(self, arranged: Spanning, part: int) -> Spanning:

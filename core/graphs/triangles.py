@@ -15,6 +15,7 @@ from core.mechanisms.smooth_bound import smooth_bound
 from core.mechanisms.smooth_noise import SmoothNoise, calibrate_smooth
 from core.noise import Noise
 from core.rounds import Block
+from core.stored import Store, Stored
 from core.task import Accuracy, Method
 
 _MOST = 2**62
@@ -54,6 +55,7 @@ class CountTriangles:
     name: str = "release"
     floor: None = None
     examiners: int = 8
+    shards: int = 32
 
     @property
     def examination(self) -> Self:
@@ -68,9 +70,9 @@ class CountTriangles:
         """Collect the edges."""
         return Edges.of(block.points)
 
-    def arrange(self, aggregate: Edges) -> Ranked:
+    def arrange(self, aggregate: Stored, store: Store) -> Ranked:
         """See `core.rounds.Examination`."""
-        return Ranked.of(aggregate)
+        return Ranked.of(aggregate, store)
 
     def examine(self, arranged: Ranked, part: int) -> Wedges:
         """See `core.rounds.Examination`."""

@@ -19,6 +19,7 @@ from core.aggregate import Counts, Tally
 from core.noise import Noise
 from core.rounds import Block, Strand, run_in_memory
 from core.secure_noise import SecureNoise
+from core.stored import Store, Stored
 from tests.transforms.tables import UNIT_SQUARE, write_points
 from transforms import merge_aggregates as module
 from transforms.embedded_runner import EmbeddedRunner
@@ -285,18 +286,19 @@ class Shares:
     name: str = "shares"
     floor: None = None
     examiners: int = 3
+    shards: int = 2
 
     @property
     def examination(self) -> "Shares":
         return self
 
-    def summarize(self, block: Block, state: None) -> Tally:
-        return Tally(np.array([len(block.ids)]))
+    def summarize(self, block: Block, state: None) -> Counts:
+        return Counts.of(np.arange(len(block.ids)))
 
-    def arrange(self, aggregate: Tally) -> int:
+    def arrange(self, aggregate: Stored, store: Store) -> int:
         if self.where == "arrange":
             raise ValueError(SECRET)
-        return int(aggregate.totals[0])
+        return sum(int(part.counts.sum()) for part in aggregate)
 
     def examine(self, arranged: int, part: int) -> Tally:
         if self.where == "examine":
@@ -474,13 +476,14 @@ class ExaminedRamp(Ramp):
     """As `Ramp`, and its aggregates are examined on workers, who find little."""
 
     examiners: int = 2
+    shards: int = 3
 
     @property
     def examination(self) -> "ExaminedRamp":
         return self
 
-    def arrange(self, aggregate: Counts) -> Counts:
-        return aggregate
+    def arrange(self, aggregate: Stored, store: Store) -> Counts:
+        return aggregate.whole()
 
     def examine(self, arranged: Counts, part: int) -> Counts:
         return Counts.of(np.arange(3))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from core.graphs import edges as module
 from core.graphs.cuts import Cuts
-from core.graphs.edges import Edges, WeightedEdges
+from core.graphs.edges import Edges, WeightedEdges, compact
 
 
 def edges(rows, axes=3):
@@ -47,7 +47,7 @@ def test_edges_are_the_lightest_of_the_rows(rows):
 def test_edges_without_weights_are_the_distinct_ones(rows):
     found = Edges.of(edges_of(rows))
     assert np.array_equal(found.keys, edges(rows).keys)
-    u, v, nodes = found.compact()
+    u, v, nodes = compact(found.keys)
     ids = np.unique(np.append(found.keys >> 31, found.keys % 2**31))
     assert nodes == len(ids)
     assert np.array_equal((ids[u] << 31) + ids[v], found.keys)
@@ -55,7 +55,7 @@ def test_edges_without_weights_are_the_distinct_ones(rows):
 
 def test_edges_of_far_ids_are_numbered_too():
     rows = [(2**31 - 2, 5), (5, 2**31 - 1), (7, 2**31 - 2)]
-    u, v, nodes = edges(rows, 2).compact()
+    u, v, nodes = compact(edges(rows, 2).keys)
     assert (u.tolist(), v.tolist(), nodes) == ([0, 0, 1], [2, 3, 2], 4)
 
 

@@ -5,17 +5,24 @@ import itertools
 import numpy as np
 import pytest
 
-from core.graphs import common_neighbors, paths
+from core.graphs import common_neighbors, paths, ranked
 from core.graphs.common_neighbors import examine_part
 from core.graphs.ranked import Ranked
 from core.graphs.wedges import Wedges
 from core.mechanisms.smooth_bound import FLOOR, smooth_bound
+from core.stored import InMemory, Stored
 from tests.core.graphs.test_edges import edges
+
+
+def stored(found):
+    """Edges in three parts."""
+    first, *others = map(Stored.of, found.split(3))
+    return sum(others, first)
 
 
 def count_wedges(found, nodes, parts=2):
     """What all parts of the counting find together."""
-    graph = Ranked.of(found)
+    graph = Ranked.of(stored(found), InMemory())
     first, *others = [examine_part(graph, nodes, part, parts) for part in range(parts)]
     return sum(others, first)
 
@@ -101,6 +108,7 @@ def test_triangles_of_random_graphs_though_most_pairs_are_left_out(monkeypatch, 
     if small:  # every piece of the work is cut into many
         monkeypatch.setattr(paths, "_PATHS", 50)
         monkeypatch.setattr(paths, "_FEW", 30)
+        monkeypatch.setattr(ranked, "_ROWS", 20)
         for name, value in {"_SEED": 4, "_CORE": 20, "_FLOATS": 60, "_ENTRIES": 40}.items():
             monkeypatch.setattr(common_neighbors, name, value)
     rng, nodes = np.random.default_rng(0), 120
@@ -116,6 +124,7 @@ def test_paths_over_the_heaviest_neighbors_are_left_out_and_counted_where_they_m
     monkeypatch.setattr(common_neighbors, "_SEED", 8)
     monkeypatch.setattr(common_neighbors, "_CORE", 8)
     monkeypatch.setattr(common_neighbors, "_ENTRIES", 100)
+    monkeypatch.setattr(ranked, "_ROWS", 60)
     rng, nodes, hubs = np.random.default_rng(seed), 240, 4
     leaves = np.arange(hubs, nodes)
     rows = [np.stack([leaves % hubs, leaves], axis=1), rng.integers(hubs, nodes, (800, 2))]
