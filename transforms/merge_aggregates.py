@@ -28,6 +28,9 @@ EXAMINING = "Examining"
 _MOST_HELD = 1 << 22
 """Keys of sparse sums that a worker holds for other accumulators than the one to which it adds."""
 
+_FEWER_HELD = 1 << 19
+"""The same, of what is merged to be examined."""
+
 Sums = list[tuple[int, Any]]
 """Pairs of a number of aggregates and their sum, in descending order of the number."""
 
@@ -128,7 +131,7 @@ class MergeAndExamine(beam.PTransform):
         arranged = (
             aggregates
             | "Divide" >> divide.with_output_types(KEYED)
-            | "MergeLarge" >> beam.CombinePerKey(SpilledSum(self.spill))
+            | "MergeLarge" >> beam.CombinePerKey(SpilledSum(self.spill, _FEWER_HELD))
             | "Store" >> store.with_output_types(KEYED)
             | "All" >> beam.CombinePerKey(Sum())
             | "Arrange" >> arrange.with_output_types(Piece)
@@ -214,12 +217,13 @@ def _are_alike(total: Any, aggregate: Any) -> bool:
 class SpilledSum(Sum):
     """Add aggregates as `Sum` does. Its accumulators wait in a file before they are merged.
 
-    Of many keys, such as groups, all accumulators of a worker together hold some `_MOST_HELD` keys of sparse
+    Of many keys, such as groups, all accumulators of a worker together hold some `most` keys of sparse
     aggregates. Beyond that, what is added waits in the file at once, as the first sums of its accumulator.
     """
 
-    def __init__(self, spill: Spill) -> None:
+    def __init__(self, spill: Spill, most: int | None = None) -> None:
         self.spill, self.held = spill, 0
+        self.most = _MOST_HELD if most is None else most
 
     @no_annotations
     def add_input(self, accumulator: Sums, aggregate: Any, summands: int = 1) -> Sums:
@@ -231,7 +235,7 @@ class SpilledSum(Sum):
         del accumulator[first:]
         self.held -= _keys_of(own)
         own = super().add_input(own, aggregate, summands)
-        if self.held > _MOST_HELD:  # by others
+        if self.held > self.most:  # by others
             with plain_errors(MERGING):
                 own = [(n, self.spill.put(total)) for n, total in own]
         self.held += _keys_of(own)

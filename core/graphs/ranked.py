@@ -46,26 +46,26 @@ class Ranked:
             edges: parts of distinct `Edges` that have none in common.
             store: where the rows are to wait.
         """
-        ids = _ids_of(edges)
-        number = _numbering(ids, len(edges))
-        degrees = np.zeros(len(ids), dtype=np.int64)
+        number, nodes = _numbering(edges)
+        degrees = np.zeros(nodes, dtype=np.int32)
         for part in edges:
             for end in ends_of(part.keys):
-                degrees += np.bincount(number(end), minlength=len(ids))
-        order = np.argsort(-degrees, kind="stable")
-        rank = np.empty(len(ids), dtype=np.int32)
-        rank[order] = np.arange(len(ids), dtype=np.int32)
-        starts = np.append(0, np.cumsum(degrees[order]))
+                degrees += np.bincount(number(end), minlength=nodes).astype(np.int32)
+        order = np.argsort(-degrees, kind="stable").astype(np.int32)
+        rank = np.empty(nodes, dtype=np.int32)
+        rank[order] = np.arange(nodes, dtype=np.int32)
+        starts = np.append(0, np.cumsum(degrees[order], dtype=np.int64))
         del degrees, order
         cuts = _cuts(starts)
         directed = _directed(edges, lambda end: rank[number(end)], cuts, store.another())
-        heavier = np.zeros(len(ids), dtype=np.int32)
+        heavier = np.zeros(nodes, dtype=np.int32)
         parts = []
         for first, end, some in zip(cuts[:-1], cuts[1:], directed, strict=True):
             keys = np.concatenate(some)
             keys.sort(kind="stable")
-            rows, neighbors = keys >> 31, (keys & _END).astype(np.int32)
-            heavier[first:end] = np.bincount((rows - first)[neighbors < rows], minlength=end - first)
+            neighbors = (keys & _END).astype(np.int32)
+            keys >>= 31
+            heavier[first:end] = np.bincount(keys[neighbors < keys] - first, minlength=end - first)
             parts.append(store.put(neighbors))
         return cls(starts, heavier, cuts, tuple(parts), store)
 
@@ -141,14 +141,18 @@ def _ids_of(edges: Stored) -> Ints:
     return ids
 
 
-def _numbering(ids: Ints, edges: int) -> Callable[[Ints], Ints | Numbers]:
-    """Return what numbers ids 0, 1, ... in their order: by a table where that is small beside the edges."""
-    largest = int(ids[-1]) if len(ids) else 0
-    if not is_small(largest, edges):
-        return lambda some: np.searchsorted(ids, some)
+def _numbering(edges: Stored) -> tuple[Callable[[Ints], Ints | Numbers], int]:
+    """Return what numbers the nodes that occur 0, 1, ... by their ids, and how many these are.
+
+    It has a table of all ids up to the largest where that is small beside the edges.
+    """
+    ids = _ids_of(edges)
+    nodes, largest = len(ids), int(ids[-1]) if len(ids) else 0
+    if not is_small(largest, len(edges)):
+        return lambda some: np.searchsorted(ids, some), nodes
     table = np.zeros(largest + 1, dtype=np.int32)
-    table[ids] = np.arange(len(ids), dtype=np.int32)
-    return lambda some: table[some]
+    table[ids] = np.arange(nodes, dtype=np.int32)
+    return lambda some: table[some], nodes
 
 
 def _cuts(starts: Ints) -> Ints:
