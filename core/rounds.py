@@ -52,7 +52,7 @@ class Examination(Protocol):
 
     @property
     def shards(self) -> int:
-        """In how many parts the aggregate is merged, by its `split`; public. It has no `split` where it is 1."""
+        """In how many parts the aggregate is merged, by its `split`, which it needs from 2 on; public."""
 
     def arrange(self, aggregate: Stored, store: Store) -> Any:
         """Put the merged aggregate in the form that is examined: on one worker, which sends it to all.

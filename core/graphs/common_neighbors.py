@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from core.distinct import distinct
 from core.graphs.paths import count_paths, runs
 from core.graphs.ranked import Ranked
 from core.graphs.wedges import Wedges
@@ -149,7 +150,7 @@ def _corners(graph: Ranked, core: int, part: int, parts: int) -> Iterator[int]:
         rows = np.arange(start + (part - start) % parts, end, parts)
         first = graph.starts[rows]
         for j, i, counts in count_paths(graph, rows, first, first + heavier[rows], heavier, end, 1):
-            ends = np.unique(j)
+            ends = distinct(j)
             sides = graph.joined_ranges(ends, graph.starts[ends], heavier[ends])
             keys = np.repeat(ends, heavier[ends]) * end + sides
             at = np.minimum(np.searchsorted(j * end + i, keys), len(i) - 1)

@@ -9,6 +9,7 @@ from core.graphs.ranked import Ranked
 
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
+Words = NDArray[np.uint32]
 
 _PATHS = 1 << 20  # paths held at a time
 _FEW = 1 << 12  # paths of a row that is taken together with others
@@ -19,8 +20,8 @@ def count_paths(
 ) -> Iterator[tuple[Ints, Ints, Ints]]:
     """Count the paths from a row over one of its neighbors to a node below `width`.
 
-    Rows with few paths are taken together: their paths are sorted by both ends. For a row with many paths
-    there is a counter for every node.
+    Where rows have few paths, these are sorted by both ends. Where they have many, there is a counter for
+    every node. Several rows are taken together, so that parts of the graph are read less often.
 
     Args:
         graph: the graph.
@@ -35,22 +36,26 @@ def count_paths(
     Yields:
         Rows, ends and numbers of paths, shape (n,), by row and end: all pairs with at least `least` paths.
     """
-    entries, together = np.maximum(last - first, 0), (1 << 32) // max(1, width)
+    entries, most = np.maximum(last - first, 0), (1 << 32) // max(1, width)
     for some in runs(entries, _PATHS):
         over = graph.joined_ranges(rows[some], first[some], entries[some])
         bounds = np.append(0, np.cumsum(entries[some]))
         paths = np.diff(np.append(0, np.cumsum(within[over]))[bounds])
         nodes, sizes = rows[some], entries[some]
-        start = 0
-        for end in np.append(np.flatnonzero(paths >= max(_FEW, width // 4)), len(paths)).tolist():
-            for run in runs(paths[start:end], _PATHS, together):
+        many = paths >= max(_FEW, width // 4)
+        turns = np.flatnonzero(many[1:] != many[:-1]) + 1
+        for start, end in zip([0, *turns.tolist()], [*turns.tolist(), len(paths)], strict=True):
+            weights = np.full(end - start, width) if many[start] else paths[start:end]
+            for run in runs(weights, _PATHS, most):
                 part = slice(start + run.start, start + run.stop)
                 middles = over[bounds[part.start] : bounds[part.stop]]
-                yield _together(graph, nodes[part], sizes[part], middles, within, width, least)
-            if end < len(paths):
-                middles = over[bounds[end] : bounds[end + 1]]
-                yield _alone(graph, nodes[end], middles, within, width, least)
-            start = end + 1
+                together = part.stop - part.start
+                local = np.repeat(np.arange(together, dtype=np.uint32) * np.uint32(width), sizes[part])
+                order = np.argsort(graph.part_of(middles).astype(np.uint16), kind="stable")
+                count = _by_counters if many[start] else _by_sorting
+                at, counts = count(graph, middles[order], local[order], within, together * width, least)
+                row, last = np.divmod(at, width)
+                yield nodes[part][row], last, counts
 
 
 def runs(sizes: Ints, most: int, longest: int = 1 << 62) -> Iterator[slice]:
@@ -63,33 +68,45 @@ def runs(sizes: Ints, most: int, longest: int = 1 << 62) -> Iterator[slice]:
         start = max(end, start + 1)
 
 
-def _together(
-    graph: Ranked, rows: Ints, entries: Ints, over: Numbers, within: Numbers, width: int, least: int
-) -> tuple[Ints, Ints, Ints]:
-    local = np.repeat(np.arange(len(rows), dtype=np.uint32) * np.uint32(width), entries)
-    if len(graph.parts) > 1:
-        order = np.argsort(graph.part_of(over).astype(np.uint16), kind="stable")
-        over, local = over[order], local[order]
+def _by_sorting(
+    graph: Ranked, over: Numbers, local: Words, within: Numbers, places: int, least: int
+) -> tuple[Ints, Ints]:
+    """Count places of paths, of which there are few; see `_by_counters`."""
     sizes = within[over]
-    keys, end = np.repeat(local, sizes), 0
-    for ends in graph.ranges(over, graph.starts[over], sizes):
-        keys[end : end + len(ends)] += ends.astype(np.uint32)
-        end += len(ends)
+    keys = _places(graph, over, local, sizes)
     keys.sort()
-    at = np.flatnonzero(keys[least - 1 :] == keys[: max(0, len(keys) - least + 1)])
-    hits = keys[at]
+    hits = keys[np.flatnonzero(keys[least - 1 :] == keys[: max(0, len(keys) - least + 1)])]
     begins = np.flatnonzero(np.append(True, hits[1:] != hits[:-1])[: len(hits)])
-    counts = np.diff(np.append(begins, len(hits))) + least - 1
-    row, last = np.divmod(hits[begins].astype(np.int64), width)
-    return rows[row], last, counts
+    return hits[begins].astype(np.int64), np.diff(np.append(begins, len(hits))) + least - 1
 
 
-def _alone(
-    graph: Ranked, row: int, over: Numbers, within: Numbers, width: int, least: int
-) -> tuple[Ints, Ints, Ints]:
-    counter, starts, sizes = np.zeros(width, dtype=np.int64), graph.starts[over], within[over]
+def _by_counters(
+    graph: Ranked, over: Numbers, local: Words, within: Numbers, places: int, least: int
+) -> tuple[Ints, Ints]:
+    """Count places of paths.
+
+    Args:
+        graph: see `count_paths`.
+        over: shape (n,), a neighbor of each row after the other.
+        local: shape (n,), the place of the row and of node 0. Ends have the places after it.
+        within: see `count_paths`.
+        places: number of places.
+        least: see `count_paths`.
+
+    Returns:
+        Places with at least `least` paths, ascending, and their numbers of paths.
+    """
+    counters, sizes = np.zeros(places, dtype=np.int64), within[over]
     for run in runs(sizes, _PATHS):
-        for ends in graph.ranges(over[run], starts[run], sizes[run]):
-            counter += np.bincount(ends, minlength=width)
-    found = np.flatnonzero(counter >= least)
-    return np.full(len(found), row), found, counter[found]
+        counters += np.bincount(_places(graph, over[run], local[run], sizes[run]), minlength=places)
+    found = np.flatnonzero(counters >= least)
+    return found, counters[found]
+
+
+def _places(graph: Ranked, over: Numbers, local: Words, sizes: Numbers) -> Words:
+    """Return the places of all ends, in no order, where neighbors ascend by their parts."""
+    places, end = np.repeat(local, sizes), 0
+    for ends in graph.ranges(over, graph.starts[over], sizes):
+        places[end : end + len(ends)] += ends.astype(np.uint32)
+        end += len(ends)
+    return places
