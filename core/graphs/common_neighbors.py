@@ -79,7 +79,7 @@ def _often(rows: Iterator[Numbers], nodes: int) -> Numbers:
     """Count how often each node is among some: shape (nodes,)."""
     often = np.zeros(nodes, dtype=np.int32)
     for neighbors in rows:
-        often += np.bincount(neighbors, minlength=nodes).astype(np.int32)
+        np.add.at(often, neighbors, 1)
     return often
 
 
@@ -116,7 +116,7 @@ def _count_others(graph: Ranked, core: int, part: int, parts: int, found: Wedges
     degrees, width, within, start = graph.degrees, 0, np.zeros(graph.nodes, dtype=np.int32), core
     while start < graph.nodes:
         light = int(degrees[start])
-        rivals = int(np.searchsorted(-degrees, light - found.reached(np.array([light]))[0]))
+        rivals = graph.above(int(found.reached(np.array([light]))[0]) - light)
         if rivals == 0:
             break
         end = int(np.searchsorted(graph.starts, graph.starts[start] + _ENTRIES))

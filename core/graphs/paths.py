@@ -12,6 +12,7 @@ Numbers = NDArray[np.int32]
 Words = NDArray[np.uint32]
 
 _PATHS = 1 << 20  # paths held at a time
+_MIDDLES = 1 << 18  # neighbors of rows that are looked at together
 _FEW = 1 << 12  # paths of a row that is taken together with others
 
 
@@ -37,7 +38,7 @@ def count_paths(
         Rows, ends and numbers of paths, shape (n,), by row and end: all pairs with at least `least` paths.
     """
     entries, most = np.maximum(last - first, 0), (1 << 32) // max(1, width)
-    for some in runs(entries, _PATHS):
+    for some in runs(entries, _MIDDLES):
         over = graph.joined_ranges(rows[some], first[some], entries[some])
         bounds = np.append(0, np.cumsum(entries[some]))
         paths = np.diff(np.append(0, np.cumsum(within[over]))[bounds])

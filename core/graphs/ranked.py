@@ -1,7 +1,9 @@
 """A graph in rows: the neighbors of every node, nodes by falling degree, in parts that wait in a store."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,10 +76,14 @@ class Ranked:
         """Number of nodes that occur."""
         return len(self.heavier)
 
-    @property
+    @cached_property
     def degrees(self) -> Ints:
         """Number of neighbors: shape (nodes,), falling."""
         return np.diff(self.starts)
+
+    def above(self, degree: int) -> int:
+        """Return how many nodes have a higher degree: the first ones."""
+        return bisect_left(range(self.nodes), -degree, key=lambda node: -int(self.degrees[node]))
 
     def part_of(self, nodes: Ints | Numbers) -> Ints:
         """Return in which part the neighbors of nodes are, shape (n,)."""
