@@ -110,6 +110,7 @@ def list_files(path: str) -> list[File]:
         system, root, pattern = _resolve(path)
         scheme, _ = split_scheme(path)
         if pattern is FILE:
+            _keep_count(path, 0, 0)
             return [File(scheme + root, posixpath.basename(root))]
         if isinstance(system, fs.LocalFileSystem):
             names, links, others = _list_local(path, root, pattern)
