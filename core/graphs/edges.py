@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from core.aggregate import shard_of
 from core.distinct import distinct
 from core.domain import Points
-from core.graphs.forests import spanning_forest
+from core.graphs.components import spanning_forest
 
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
@@ -109,6 +109,12 @@ class WeightedEdges:
         if len(twice):
             keys, weights = np.delete(keys, twice + 1), np.delete(weights, twice + 1)
         return WeightedEdges(keys, weights, self.forest)._thinned()
+
+    def split(self, shards: int) -> list["WeightedEdges"]:
+        """See `Edges.split`."""
+        shard = shard_of(self.keys, shards)
+        places = (np.flatnonzero(shard == number) for number in range(shards))
+        return [WeightedEdges(self.keys[here], self.weights[here], self.forest) for here in places]
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -45,7 +45,7 @@ class SpanningCost:
     name: str = "release"
     floor: None = None
     examiners: int = 1
-    shards: int = 1
+    shards: int = 32
 
     @property
     def examination(self) -> Self:
@@ -59,8 +59,7 @@ class SpanningCost:
 
     def arrange(self, aggregate: Stored, store: Store) -> Spanning:
         """Compute the cost and its sensitivity."""
-        (edges,) = aggregate
-        cuts = Cuts.of(edges, self.cap)
+        cuts = Cuts.of(aggregate, self.cap, store.another())
         return Spanning(*self.cost(cuts), self.sensitivity(cuts))
 
     def examine(self, arranged: Spanning, part: int) -> Spanning:
@@ -74,7 +73,7 @@ class SpanningCost:
     def missing(self, cuts: Cuts) -> int:
         """How many missing edges connect the components to one tree; 0 where the edges are public."""
         ids = self.grid.extents[0] + 1
-        return 0 if self.public else ids - cuts.nodes + cuts.components - 1
+        return 0 if self.public else ids - cuts.graph.nodes + cuts.components - 1
 
     def cost(self, cuts: Cuts) -> tuple[int, int]:
         """Cost of the spanning tree, where a weight counts from the lower bound, and its number of edges.

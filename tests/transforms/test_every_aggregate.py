@@ -17,7 +17,7 @@ from core.aggregate import Aggregate, CellCounts, Counts, Sample, SideBySide, Ta
 from core.counted_points import StoredOrder
 from core.gaps import Order
 from core.graphs.edges import Edges, WeightedEdges
-from core.graphs.forests import spanning_forest
+from core.graphs.components import spanning_forest
 from core.graphs.wedges import Wedges
 from core.input_checks import Beside
 from core.mechanisms.offers import Offer, Offers

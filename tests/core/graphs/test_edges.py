@@ -73,6 +73,6 @@ def test_a_forest_of_forests_is_the_forest(monkeypatch, crowded, seed):
     assert max(len(left.keys), len(right.keys)) <= max(10, 25 * crowded, 24)
     whole, *others = (Cuts.of(each, cap) for each in (WeightedEdges.of(rows), left, right))
     for other in others:
-        assert (other.cost, len(other.tree), other.nodes) == (whole.cost, len(whole.tree), whole.nodes)
-        for ends in ("u", "v", "weights"):
-            assert np.array_equal(getattr(whole, ends)[whole.tree], getattr(other, ends)[other.tree])
+        assert (other.cost, other.graph.nodes) == (whole.cost, whole.graph.nodes)
+        for found, wanted in zip(other.tree.whole(), whole.tree.whole(), strict=True):
+            assert np.array_equal(found, wanted)
