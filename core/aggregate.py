@@ -31,6 +31,9 @@ _SLICE = 1 << 16
 _LOOKED_AT = 8
 """Keys for each slice and part that tell where to cut: of these, a slice has an eighth too many at most."""
 
+_HASHED = 1 << 16
+"""Keys that are hashed together: more take memory, and no less time."""
+
 _FEW = 2
 """Largest mean count for which keys are repeated instead of carrying their counts."""
 
@@ -378,6 +381,14 @@ def _are_few(records: int, keys: Ints) -> bool:
 
 def shard_of(keys: Keys, shards: int) -> NDArray[np.uint16]:
     """Return the shard of each key, which follows from the key alone, shape (m,)."""
+    found = np.empty(len(keys), dtype=np.uint16)
+    for start in range(0, len(keys), _HASHED):
+        here = slice(start, start + _HASHED)
+        found[here] = _shard_of(keys[here], shards)
+    return found
+
+
+def _shard_of(keys: Keys, shards: int) -> NDArray[np.uint16]:
     mixed = np.zeros(len(keys), dtype=np.uint64)
     if keys.dtype.kind == "S":
         letters = keys.view(np.uint8).reshape(len(keys), keys.dtype.itemsize)

@@ -28,7 +28,7 @@ EXAMINING = "Examining"
 _MOST_HELD = 1 << 22
 """Keys of sparse sums that a worker holds for other accumulators than the one to which it adds."""
 
-_FEWER_HELD = 1 << 19
+_FEWER_HELD = 1 << 17
 """The same, of what is merged to be examined."""
 
 Sums = list[tuple[int, Any]]

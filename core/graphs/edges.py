@@ -136,7 +136,7 @@ class WeightedEdges:
     def _thinned(self) -> "WeightedEdges":
         if not self.forest or len(self.keys) <= _MANY:
             return self
-        if len(self.keys) <= _CROWDED * len(distinct(self.keys >> 31)):  # then all nodes need not be counted
+        if len(self.keys) <= _CROWDED * _lower_ends(self.keys):  # then all nodes need not be counted
             return self
         if len(self.keys) <= _CROWDED * len(nodes_of(self.keys)):
             return self
@@ -187,6 +187,12 @@ def nodes_of(keys: Ints) -> Ints:
         return np.flatnonzero(occurs)
     some = [distinct(np.sort(np.concatenate(ends_of(keys[part])))) for part in _parts(keys)]
     return distinct(np.sort(np.concatenate(some)))
+
+
+def _lower_ends(keys: Ints) -> int:
+    """Count the nodes that are the lower end of edges of ascending keys."""
+    ids = (keys[max(0, part.start - 1) : part.stop] >> 31 for part in _parts(keys))
+    return sum(int(np.count_nonzero(np.diff(some))) for some in ids) + (len(keys) > 0)
 
 
 def is_small(largest: int, edges: int) -> bool:
