@@ -99,14 +99,15 @@ def _numbering(edges: Stored) -> tuple[Numbers | None, int, int]:
 
 def _ends(edges: Stored) -> list[tuple[int, int]]:
     """Return (weight, key) of the edges at which windows begin, but for the first: ascending."""
-    keys = np.concatenate([np.zeros(0, dtype=np.int64), *(part.keys[::_APART] for part in _parts(edges))])
-    weights = np.concatenate(
-        [np.zeros(0, dtype=np.uint32), *(part.weights[::_APART] for part in _parts(edges))]
-    )
+    keys, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.uint32)]
+    for part in _parts(edges):
+        keys.append(part.keys[::_APART].copy())  # or the whole part would be held
+        weights.append(part.weights[::_APART].copy())
+    some, own = np.concatenate(keys), np.concatenate(weights)
     windows = -(-len(edges) // _WINDOW)
-    places = np.arange(1, windows) * len(keys) // max(1, windows)
-    cuts = np.lexsort((keys, weights))[places]
-    return list(zip(weights[cuts].tolist(), keys[cuts].tolist(), strict=True))
+    places = np.arange(1, windows) * len(some) // max(1, windows)
+    cuts = np.lexsort((some, own))[places]
+    return list(zip(own[cuts].tolist(), some[cuts].tolist(), strict=True))
 
 
 def _sorted(edges: Stored, ends: Sequence[tuple[int, int]], store: Store) -> Iterator[tuple[Ints, Weights]]:

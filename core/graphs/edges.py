@@ -1,6 +1,7 @@
 """Edge lists as aggregates."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,32 +83,25 @@ class WeightedEdges:
     def of(cls, points: Points, forest: bool = False) -> "WeightedEdges":
         """Collect the edges of rows (u, v, weight), shape (n, 3); loops are left out."""
         weights = points[points[:, 0] != points[:, 1], 2].astype(np.uint32)
-        return cls._lightest(keys_of(points), weights, forest)
-
-    @classmethod
-    def _lightest(cls, keys: Ints, weights: NDArray[np.uint32], forest: bool) -> "WeightedEdges":
-        order = np.argsort(keys, kind="stable")
-        keys, weights = keys[order], weights[order]
-        first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
-        lightest = np.minimum.reduceat(weights, first) if len(first) else weights
-        return cls(keys[first], lightest, forest)._thinned()
+        return cls(*_lightest(keys_of(points), weights), forest)._thinned()
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def __add__(self, other: "WeightedEdges") -> "WeightedEdges":
-        some, more = (self, other) if len(self.keys) <= len(other.keys) else (other, self)
-        places = np.searchsorted(more.keys, some.keys)
-        places += np.arange(len(places))
-        rest = np.ones(len(some.keys) + len(more.keys), dtype=np.bool_)
-        rest[places] = False
-        keys, weights = np.empty(len(rest), dtype=np.int64), np.empty(len(rest), dtype=np.uint32)
-        keys[places], keys[rest] = some.keys, more.keys
-        weights[places], weights[rest] = some.weights, more.weights
-        twice = np.flatnonzero(keys[1:] == keys[:-1])
-        weights[twice] = np.minimum(weights[twice], weights[twice + 1])
-        if len(twice):
-            keys, weights = np.delete(keys, twice + 1), np.delete(weights, twice + 1)
+        keys = np.empty(len(self) + len(other), dtype=np.int64)
+        weights, size = np.empty(len(keys), dtype=np.uint32), 0
+        longer = max(self.keys, other.keys, key=len)
+        cuts = longer[_MANY::_MANY]  # the next slices begin there, so that little is held beside the sum
+        bounds = ([0, *np.searchsorted(each.keys, cuts).tolist(), len(each)] for each in (self, other))
+        for (begin, end), (first, last) in zip(*map(pairwise, bounds), strict=True):
+            some = np.append(self.keys[begin:end], other.keys[first:last])
+            more = np.append(self.weights[begin:end], other.weights[first:last])
+            some, more = _lightest(some, more)
+            here = slice(size, size + len(some))
+            keys[here], weights[here], size = some, more, here.stop
+        keys.resize(size, refcheck=False)
+        weights.resize(size, refcheck=False)
         return WeightedEdges(keys, weights, self.forest)._thinned()
 
     def split(self, shards: int) -> list["WeightedEdges"]:
@@ -153,6 +147,14 @@ def keys_of(points: Points) -> Ints:
     u, v = points[:, 0], points[:, 1]
     keys: Ints = ((np.minimum(u, v) << 31) + np.maximum(u, v))[u != v]
     return keys
+
+
+def _lightest(keys: Ints, weights: NDArray[np.uint32]) -> tuple[Ints, NDArray[np.uint32]]:
+    """Return the distinct keys, ascending, and the least weight of each."""
+    order = np.argsort(keys, kind="stable")  # which merges sorted runs
+    keys, weights = keys[order], weights[order]
+    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    return keys[first], np.minimum.reduceat(weights, first) if len(first) else weights
 
 
 def compact(keys: Ints) -> tuple[Numbers, Numbers, int]:
