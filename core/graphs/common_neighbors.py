@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from core.graphs.paths import count_closed, count_paths
+from core.graphs.paths import count_closed, count_paths, table_of_paths
 from core.graphs.ranked import Ranked
 from core.graphs.wedges import Wedges
 
@@ -47,31 +47,39 @@ def core_size(graph: Ranked) -> int:
 
 
 def _count_core(graph: Ranked, core: int, part: int, parts: int) -> Wedges:
-    """Count for pairs of the core: paths over the core by a product of matrices, and others one by one.
-
-    A product is exact, because float32 holds all integers up to 2^24.
-    """
-    found, degrees = Wedges.none(), graph.degrees
-    within = _often(graph.rows(0, core), graph.nodes)
-    height = max(_SEED, _FLOATS // max(1, core))
+    """Count for pairs of the core, in blocks of `_SEED` later nodes."""
+    found, within = Wedges.none(), _often(graph.rows(0, core), graph.nodes)
     for number, start in enumerate(range(0, core, _SEED)):
-        if number and number % parts != part:
-            continue
-        end = min(start + _SEED, core)
-        rows, others = _dense(graph, start, end, within, core), _over_others(graph, start, end, within, core)
-        for left in range(0, end, height):
-            right = min(left + height, end)
-            common = (rows @ _dense(graph, left, right, within, core).T).astype(np.int32)
-            joined = rows[:, left:right] > 0
-            before = np.arange(left, right) < np.arange(start, end)[:, None]
-            corners = int(common[joined & before].sum(dtype=np.int64)) if number or part == 0 else 0
-            common += others[:, left:right]
-            least = found.least(int(degrees[start]) + int(degrees[left]))
-            j, i = np.nonzero(before & (common >= least))
-            sums = degrees[start + j].astype(np.int64) + degrees[left + i] - 2 * joined[j, i]
-            counts = common[j, i].astype(np.int64)
-            matter = sums > found.reached(counts)
-            found += Wedges.of(corners, counts[matter], sums[matter])
+        if number % parts == part or number == 0:
+            found = _count_block(graph, start, min(start + _SEED, core), within, core, found)
+            if number == 0 and part > 0:
+                found = Wedges(0, found.common, found.sums)
+    return found
+
+
+def _count_block(graph: Ranked, start: int, end: int, within: Numbers, core: int, found: Wedges) -> Wedges:
+    """Count for pairs of some nodes of the core with those before them, where they can matter beside `found`.
+
+    Paths over the core are counted by a product of matrices, and others one by one. A product is exact,
+    because float32 holds all integers up to 2^24.
+    """
+    degrees, height = graph.degrees, max(_SEED, _FLOATS // core)
+    rows, skipped = np.arange(start, end), within[start:end]
+    others = table_of_paths(graph, rows, skipped, degrees[start:end] - skipped, within, core)
+    later = _dense(graph, start, end, within, core)
+    for left in range(0, end, height):
+        right = min(left + height, end)
+        common = (later @ _dense(graph, left, right, within, core).T).astype(np.int32)
+        joined = later[:, left:right] > 0
+        before = np.arange(left, right) < rows[:, None]
+        corners = int(common[joined & before].sum(dtype=np.int64))
+        common += others[:, left:right]
+        least = found.least(int(degrees[start]) + int(degrees[left]))
+        j, i = np.nonzero(before & (common >= least))
+        sums = degrees[start + j].astype(np.int64) + degrees[left + i] - 2 * joined[j, i]
+        counts = common[j, i].astype(np.int64)
+        matter = sums > found.reached(counts)
+        found += Wedges.of(corners, counts[matter], sums[matter])
     return found
 
 
@@ -79,7 +87,7 @@ def _often(rows: Iterator[Numbers], nodes: int) -> Numbers:
     """Count how often each node is among some: shape (nodes,)."""
     often = np.zeros(nodes, dtype=np.int32)
     for neighbors in rows:
-        np.add.at(often, neighbors, 1)
+        often += np.bincount(neighbors, minlength=nodes)
     return often
 
 
@@ -90,16 +98,6 @@ def _dense(graph: Ranked, start: int, end: int, within: Numbers, core: int) -> F
     columns = graph.joined_ranges(np.arange(start, end), 0, sizes)
     matrix[np.repeat(np.arange(end - start), sizes), columns] = 1
     return matrix
-
-
-def _over_others(graph: Ranked, start: int, end: int, within: Numbers, core: int) -> Numbers:
-    """Count the paths from some nodes to the core over nodes out of it: shape (end - start, core)."""
-    counts = np.zeros((end - start, core), dtype=np.int32)
-    rows, skipped = np.arange(start, end), within[start:end]
-    sizes = graph.degrees[start:end] - skipped
-    for j, i, number in count_paths(graph, rows, skipped, sizes, within, core, 1):
-        counts[j - start, i] = number
-    return counts
 
 
 def _count_others(graph: Ranked, core: int, part: int, parts: int, found: Wedges) -> Wedges:

@@ -12,7 +12,7 @@ Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
 Words = NDArray[np.uint32]
 
-_PATHS = 1 << 20  # paths held at a time
+_PATHS = 1 << 19  # paths held at a time
 _MIDDLES = 1 << 18  # neighbors of rows that are looked at together
 _FEW = 1 << 12  # paths of a row that are sorted, where nodes are few
 
@@ -36,14 +36,29 @@ def count_paths(
         Rows, ends and numbers of paths, shape (n,), by row and end: all pairs with at least `least` paths.
     """
     for batch in _batches(graph, rows, skipped, sizes, within, width):
+        yield _pairs(batch, width, least)
+
+
+def _pairs(batch: "_Batch", width: int, least: int) -> tuple[Ints, Ints, Ints]:
+    places, counts = batch.counted(least)
+    row, end = np.divmod(places, width)
+    return batch.rows[row], end, counts
+
+
+def table_of_paths(
+    graph: Ranked, rows: Ints, skipped: Numbers | int, sizes: Numbers, within: Numbers, width: int
+) -> Numbers:
+    """Count such paths for all pairs of a row and an end: shape (r, width); see `count_paths`."""
+    table = np.zeros((len(rows), width), dtype=np.int32)
+    for batch in _batches(graph, rows, skipped, sizes, within, width):
+        first = int(np.searchsorted(rows, batch.rows[0]))
+        flat = table[first : first + len(batch.rows)].reshape(-1)
         if batch.many:
-            counters = batch.counters()
-            places = np.flatnonzero(counters >= least)
-            counts = counters[places]
+            flat += batch.counters()
         else:
-            places, counts = _repeated(batch.ends(), least)
-        row, end = np.divmod(places, width)
-        yield batch.rows[row], end, counts
+            places, counts = batch.counted(1)
+            flat[places] = counts
+    return table
 
 
 def count_closed(graph: Ranked, rows: Ints, sizes: Numbers, within: Numbers, width: int) -> int:
@@ -97,11 +112,19 @@ class _Batch:
         ends.sort()
         return ends
 
-    def counters(self) -> Ints:
+    def counted(self, least: int) -> tuple[Ints, Ints]:
+        """Return the places with at least `least` paths, ascending, and their numbers of paths."""
+        if not self.many:
+            return _repeated(self.ends(), least)
+        counters = self.counters()
+        places = np.flatnonzero(counters >= least)
+        return places, counters[places].astype(np.int64)
+
+    def counters(self) -> Numbers:
         """Count the paths by place: shape (places,)."""
         order = self._by_part()
         over, local = self.over[order], self.local[order]
-        counters = np.zeros(self.places, dtype=np.int64)
+        counters = np.zeros(self.places, dtype=np.int32)
         for run in runs(self.within[over], _PATHS):
             counters += np.bincount(self._ends(over[run], local[run]), minlength=self.places)
         return counters

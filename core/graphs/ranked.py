@@ -55,7 +55,7 @@ class Ranked:
         degrees = np.zeros(nodes, dtype=np.int32)
         for part in edges:
             for end in ends_of(part.keys):
-                np.add.at(degrees, number(end), 1)
+                degrees += np.bincount(number(end), minlength=nodes)
         order = np.argsort(-degrees, kind="stable")
         rank = np.empty(nodes, dtype=np.int32)
         rank[order] = np.arange(nodes, dtype=np.int32)
