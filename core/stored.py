@@ -44,7 +44,7 @@ class InMemory:
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """Counts in parts that have no key in common, in a store.
+    """Counts, or an aggregate like them, in parts that have no key in common, in a store.
 
     Args:
         parts: what the store's `put` returned of each part.
@@ -67,7 +67,7 @@ class Stored:
     def __len__(self) -> int:
         return sum(self.sizes)
 
-    def __iter__(self) -> Iterator[Counts]:
+    def __iter__(self) -> Iterator[Any]:
         return map(self.store.get, self.parts)
 
     def __add__(self, other: "Stored") -> "Stored":

@@ -108,11 +108,10 @@ class _MergeShards(beam.PTransform):
 
 @dataclasses.dataclass
 class MergeAndExamine(beam.PTransform):
-    """Merge large aggregates in shards, and examine them together in parts, which are always there.
+    """Merge shards of large aggregates, and examine them together in parts, which are always there.
 
     See `core.rounds.Examination`. Between the steps, aggregates wait in a file where the whole pipeline runs
-    in this process, because its runner would hold several copies of them. Nothing else may read the
-    aggregates: they are dropped once they are split.
+    in this process, because its runner would hold several copies of them.
 
     Args:
         strand: whose aggregates they are.
@@ -123,14 +122,12 @@ class MergeAndExamine(beam.PTransform):
     examination: Examination
 
     def expand(self, aggregates: beam.PCollection) -> beam.PCollection:
-        """Take pairs of the strand and a `Made`; return one pair of it and what was found."""
+        """Take pairs of a shard and a `Made`; return one pair of the strand and what was found."""
         self.spill = Spill()  # the pipeline keeps its transforms, and so the file
         arrange = beam.Map(_arrange, self.examination, self.spill)
-        divide = beam.FlatMap(_divide, self.strand, self.examination.shards)
         store = beam.Map(_store, self.strand, self.spill)
         arranged = (
             aggregates
-            | "Divide" >> divide.with_output_types(KEYED)
             | "MergeLarge" >> beam.CombinePerKey(SpilledSum(self.spill, _FEWER_HELD))
             | "Store" >> store.with_output_types(KEYED)
             | "All" >> beam.CombinePerKey(Sum())
@@ -283,17 +280,6 @@ def _clip(merged: Keyed, floors: Mapping[int, int | None], shards: int) -> Keyed
     with plain_errors(MERGING):
         floor = floors[strand]
         return strand, made if floor is None else Made(made.aggregate.above(floor), made.mark)
-
-
-@no_annotations
-def _divide(summary: Keyed, strand: int, shards: int) -> list[Keyed]:
-    _, made = summary
-    if shards == 1:
-        return [(strand * shards, made)]
-    with plain_errors(MERGING):
-        parts = enumerate(made.aggregate.split(shards), start=strand * shards)
-        made.drop()
-        return [(shard, Made(part, made.mark)) for shard, part in parts]
 
 
 @no_annotations

@@ -293,8 +293,8 @@ class RunPass(beam.PTransform):
 
     def _merge(self, kept: Any) -> beam.PTransform:
         for number, step in self.steps.items():
-            examination = examination_of(step.round_)
-            if examination is not None and not step.look:  # it is alone
+            examination = None if step.look else examination_of(step.round_)
+            if examination is not None:  # it is alone
                 return MergeAndExamine(number, examination)
         floors = {number: step.round_.floor for number, step in self.steps.items()}
         in_sections = {
@@ -314,6 +314,12 @@ def _begun(drawn: Drawn, round_: Round | None) -> Held:
     return Held(drawn, cast(Any, round_).coarse(drawn.state))
 
 
+def _shards_of(step: Step) -> int:
+    """Return in how many shards the aggregates of a pass are merged, where these are examined together."""
+    examination = None if step.look else examination_of(step.round_)
+    return 1 if examination is None else examination.shards
+
+
 @no_annotations
 def _summarize(
     element: Any,
@@ -325,15 +331,19 @@ def _summarize(
 ) -> list[Keyed]:
     with plain_errors(name.told):
         held, add = held_by(kept, steps), Sum()
-        totals: dict[int, Any] = {}
+        totals: dict[tuple[int, int], Any] = {}
         for number, block in records.blocks_of(element, list(steps)):
             has, block = held[number], dataclasses.replace(block, ids=renamed(block.ids, names))
             aggregate = (has.closer or steps[number].round_).summarize(block, has.drawn.state)
-            so_far = totals.get(number)
-            totals[number] = add.add_input(add.create_accumulator() if so_far is None else so_far, aggregate)
+            shards = _shards_of(steps[number])
+            for shard, part in enumerate([aggregate] if shards == 1 else aggregate.split(shards)):
+                key = number, number * shards + shard
+                totals[key] = add.add_input(totals.pop(key, add.create_accumulator()), part)
         count_done(name.counted)
-        made = {number: add.extract_output(total) for number, total in totals.items()}
-        return [(number, Made(total, held[number].drawn.mark)) for number, total in made.items()]
+        return [
+            (shard, Made(add.extract_output(total), held[number].drawn.mark))
+            for (number, shard), total in totals.items()
+        ]
 
 
 @no_annotations

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from core.distinct import distinct
-from core.graphs.paths import count_paths, runs
+from core.graphs.paths import count_closed, count_paths, table_of_paths
 from core.graphs.ranked import Ranked
 from core.graphs.wedges import Wedges
 
@@ -18,7 +17,6 @@ _SEED = 256  # nodes that are paired with each other first, and rows that are mu
 _CORE = 1 << 15  # most nodes whose pairs are counted by products of dense matrices
 _DENSE = 1 / 16  # part of the pairs of a core that have an edge
 _FLOATS = 1 << 20  # numbers held at a time
-_ENTRIES = 1 << 21  # edges looked at between two choices of what can matter
 
 
 def examine_part(graph: Ranked, nodes: int, part: int, parts: int) -> Wedges:
@@ -32,7 +30,7 @@ def examine_part(graph: Ranked, nodes: int, part: int, parts: int) -> Wedges:
     core = core_size(graph)
     found = _count_core(graph, core, part, parts)
     found = _count_others(graph, core, part, parts, found)
-    corners = found.corners + sum(_corners(graph, core, part, parts))
+    corners = found.corners + _corners(graph, core, part, parts)
     if part == 0:
         alone = _sum_without_common(graph, int(found.sums.max(initial=-1)), nodes > graph.nodes)
         found += Wedges.of(0, np.zeros(1, dtype=np.int64), np.array([alone]))
@@ -42,36 +40,46 @@ def examine_part(graph: Ranked, nodes: int, part: int, parts: int) -> Wedges:
 def core_size(graph: Ranked) -> int:
     """Return the largest number of first nodes of whose pairs `_DENSE` have an edge; at least `_SEED`."""
     first = np.arange(min(graph.nodes, _CORE))
-    dense = np.flatnonzero(np.cumsum(graph.heavier[:_CORE]) >= _DENSE * first * (first + 1) / 2)
+    dense = np.flatnonzero(
+        np.cumsum(graph.heavier[:_CORE], dtype=np.int64) >= _DENSE * first * (first + 1) / 2
+    )
     return min(graph.nodes, max(_SEED, int(dense.max(initial=0)) + 1))
 
 
 def _count_core(graph: Ranked, core: int, part: int, parts: int) -> Wedges:
-    """Count for pairs of the core: paths over the core by a product of matrices, and others one by one.
-
-    A product is exact, because float32 holds all integers up to 2^24.
-    """
-    found, degrees = Wedges.none(), graph.degrees
-    within = _often(graph.rows(0, core), graph.nodes)
-    height = max(_SEED, _FLOATS // max(1, core))
+    """Count for pairs of the core, in blocks of `_SEED` later nodes."""
+    found, within = Wedges.none(), _often(graph.rows(0, core), graph.nodes)
     for number, start in enumerate(range(0, core, _SEED)):
-        if number and number % parts != part:
-            continue
-        end = min(start + _SEED, core)
-        rows, others = _dense(graph, start, end, within, core), _over_others(graph, start, end, within, core)
-        for left in range(0, end, height):
-            right = min(left + height, end)
-            common = (rows @ _dense(graph, left, right, within, core).T).astype(np.int32)
-            joined = rows[:, left:right] > 0
-            before = np.arange(left, right) < np.arange(start, end)[:, None]
-            corners = int(common[joined & before].sum(dtype=np.int64)) if number or part == 0 else 0
-            common += others[:, left:right]
-            least = found.least(int(degrees[start] + degrees[left]))
-            j, i = np.nonzero(before & (common >= least))
-            sums = degrees[start + j] + degrees[left + i] - 2 * joined[j, i]
-            counts = common[j, i].astype(np.int64)
-            matter = sums > found.reached(counts)
-            found += Wedges.of(corners, counts[matter], sums[matter])
+        if number % parts == part or number == 0:
+            found = _count_block(graph, start, min(start + _SEED, core), within, core, found)
+            if number == 0 and part > 0:
+                found = Wedges(0, found.common, found.sums)
+    return found
+
+
+def _count_block(graph: Ranked, start: int, end: int, within: Numbers, core: int, found: Wedges) -> Wedges:
+    """Count for pairs of some nodes of the core with those before them, where they can matter beside `found`.
+
+    Paths over the core are counted by a product of matrices, and others one by one. A product is exact,
+    because float32 holds all integers up to 2^24.
+    """
+    degrees, height = graph.degrees, max(_SEED, _FLOATS // core)
+    rows, skipped = np.arange(start, end), within[start:end]
+    others = table_of_paths(graph, rows, skipped, degrees[start:end] - skipped, within, core)
+    later = _dense(graph, start, end, within, core)
+    for left in range(0, end, height):
+        right = min(left + height, end)
+        common = (later @ _dense(graph, left, right, within, core).T).astype(np.int32)
+        joined = later[:, left:right] > 0
+        before = np.arange(left, right) < rows[:, None]
+        corners = int(common[joined & before].sum(dtype=np.int64))
+        common += others[:, left:right]
+        least = found.least(int(degrees[start]) + int(degrees[left]))
+        j, i = np.nonzero(before & (common >= least))
+        sums = degrees[start + j].astype(np.int64) + degrees[left + i] - 2 * joined[j, i]
+        counts = common[j, i].astype(np.int64)
+        matter = sums > found.reached(counts)
+        found += Wedges.of(corners, counts[matter], sums[matter])
     return found
 
 
@@ -79,7 +87,7 @@ def _often(rows: Iterator[Numbers], nodes: int) -> Numbers:
     """Count how often each node is among some: shape (nodes,)."""
     often = np.zeros(nodes, dtype=np.int32)
     for neighbors in rows:
-        np.add.at(often, neighbors, 1)
+        often += np.bincount(neighbors, minlength=nodes)
     return often
 
 
@@ -87,18 +95,9 @@ def _dense(graph: Ranked, start: int, end: int, within: Numbers, core: int) -> F
     """Return the edges of some nodes within the core: shape (end - start, core)."""
     sizes = within[start:end]
     matrix = np.zeros((end - start, core), dtype=np.float32)
-    columns = graph.joined_ranges(np.arange(start, end), graph.starts[start:end], sizes)
+    columns = graph.joined_ranges(np.arange(start, end), 0, sizes)
     matrix[np.repeat(np.arange(end - start), sizes), columns] = 1
     return matrix
-
-
-def _over_others(graph: Ranked, start: int, end: int, within: Numbers, core: int) -> Numbers:
-    """Count the paths from some nodes to the core over nodes out of it: shape (end - start, core)."""
-    counts = np.zeros((end - start, core), dtype=np.int32)
-    first, last = graph.starts[start:end] + within[start:end], graph.starts[start + 1 : end + 1]
-    for j, i, number in count_paths(graph, np.arange(start, end), first, last, within, core, 1):
-        counts[j - start, i] = number
-    return counts
 
 
 def _count_others(graph: Ranked, core: int, part: int, parts: int, found: Wedges) -> Wedges:
@@ -119,8 +118,7 @@ def _count_others(graph: Ranked, core: int, part: int, parts: int, found: Wedges
         rivals = graph.above(int(found.reached(np.array([light]))[0]) - light)
         if rivals == 0:
             break
-        end = int(np.searchsorted(graph.starts, graph.starts[start] + _ENTRIES))
-        end = min(max(start + 1, end), start + max(_SEED, start // 2), graph.nodes)
+        end = min(graph.end_after(start), start + max(_SEED, start // 2))
         before, width = width, min(rivals, end)
         if width < before:
             before, within = 0, np.zeros(graph.nodes, dtype=np.int32)
@@ -128,34 +126,28 @@ def _count_others(graph: Ranked, core: int, part: int, parts: int, found: Wedges
         least = max(1, found.least(int(degrees[0]) + light))
         skipped = least // 3
         rows = np.arange(start + (part - start) % parts, end, parts)
-        first, last = graph.starts[rows] + skipped, graph.starts[rows + 1]
-        for j, i, counts in count_paths(graph, rows, first, last, within, width, least - skipped):
-            sums = degrees[i] + degrees[j]
+        sizes = np.maximum(degrees[rows] - skipped, 0)
+        for j, i, counts in count_paths(graph, rows, skipped, sizes, within, width, least - skipped):
+            sums = degrees[i].astype(np.int64) + degrees[j]
             matter = (i < j) & (sums > found.reached(np.minimum(counts + skipped, degrees[j])))
             i, j, counts, sums = i[matter], j[matter], counts[matter], sums[matter]
             for place in range(skipped):
-                counts += graph.joined(i, graph.joined_ranges(j, graph.starts[j] + place, np.ones_like(j)))
+                counts += graph.joined(i, graph.joined_ranges(j, place, np.ones_like(j)))
             sums -= 2 * graph.joined(i, j)
             found += Wedges.of(0, counts, sums)
         start = end
     return found
 
 
-def _corners(graph: Ranked, core: int, part: int, parts: int) -> Iterator[int]:
+def _corners(graph: Ranked, core: int, part: int, parts: int) -> int:
     """Count the triangles that are not in the core at their corner of lowest degree, three for each."""
-    heavier, start = graph.heavier, core
+    heavier, start, corners = graph.heavier, core, 0
     while start < graph.nodes:
-        end = int(np.searchsorted(graph.starts, graph.starts[start] + _ENTRIES))
-        end = min(max(start + 1, end), graph.nodes)
+        end = graph.end_after(start)
         rows = np.arange(start + (part - start) % parts, end, parts)
-        first = graph.starts[rows]
-        for j, i, counts in count_paths(graph, rows, first, first + heavier[rows], heavier, end, 1):
-            ends = distinct(j)
-            sides = graph.joined_ranges(ends, graph.starts[ends], heavier[ends])
-            keys = np.repeat(ends, heavier[ends]) * end + sides
-            at = np.minimum(np.searchsorted(j * end + i, keys), len(i) - 1)
-            yield 3 * int(counts[at[(j * end + i)[at] == keys]].sum())
+        corners += 3 * count_closed(graph, rows, heavier[rows], heavier, end)
         start = end
+    return corners
 
 
 def _sum_without_common(graph: Ranked, enough: int, spare: bool) -> int:
@@ -164,20 +156,24 @@ def _sum_without_common(graph: Ranked, enough: int, spare: bool) -> int:
     Pairs are tried by descending sum of degrees. A pair without common neighbors has a sum of at most the
     number of nodes, so larger sums are skipped. `spare` says whether there is a node without edges.
     """
-    degrees = graph.degrees
+    degrees, nodes = graph.degrees, graph.nodes
     best = int(degrees.max(initial=0)) if spare else -1
-    for i in range(len(degrees) - 1):
-        if degrees[i] + degrees[i + 1] <= max(best, enough):
+    for i in range(nodes - 1):
+        degree = int(degrees[i])
+        if degree + int(degrees[i + 1]) <= max(best, enough):
             break
-        if degrees[i] + degrees[-1] > len(degrees):
+        if degree + int(degrees[-1]) > nodes:
             continue
-        apart = np.ones(len(degrees), dtype=np.bool_)
+        apart = np.ones(nodes, dtype=np.bool_)
         (over,) = graph.rows(i, i + 1)
-        for run in runs(degrees[over], _ENTRIES):
-            for neighbors in graph.ranges(over[run], graph.starts[over[run]], degrees[over[run]]):
-                apart[neighbors] = False
+        for neighbors in graph.ranges(over, 0, degrees[over]):
+            apart[neighbors] = False
         apart[: i + 1] = False
-        sums = degrees[i] + degrees
-        sums[over] -= 2
-        best = max(best, int(sums[apart].max(initial=-1)))
+        joined = over[apart[over]]  # the first one has the highest degree, and so has `free`
+        apart[over] = False
+        free = int(apart.argmax())
+        if len(joined):
+            best = max(best, degree + int(degrees[joined[0]]) - 2)
+        if apart[free]:
+            best = max(best, degree + int(degrees[free]))
     return best if best > enough else -1

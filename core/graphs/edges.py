@@ -158,13 +158,13 @@ def _lightest(keys: Ints, weights: NDArray[np.uint32]) -> tuple[Ints, NDArray[np
 
 
 def compact(keys: Ints) -> tuple[Numbers, Numbers, int]:
-    """Number the ends of edges; see `Edges.compact`. Beside the result this takes little memory.
+    """Number the nodes that occur 0, 1, ... by their ids. Beside the result this takes little memory.
 
     Args:
         keys: shape (m,).
 
     Returns:
-        Both ends, shape (m,), and the number of nodes that occur.
+        Both ends of the edges, shape (m,), and the number of nodes that occur.
     """
     nodes = nodes_of(keys)
     ends = np.empty((2, len(keys)), dtype=np.int32)

@@ -3,7 +3,6 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,16 +25,20 @@ _END = (1 << 31) - 1
 class Ranked:
     """The neighbors of every node, 8 bytes an edge in the store. Node 0 has the highest degree.
 
+    Beside the store this takes 12 bytes a node.
+
     Args:
-        starts: shape (nodes + 1,), int64, where the neighbors of a node begin among those of all nodes.
+        degrees: shape (nodes,), int32, number of neighbors of each node, falling.
         heavier: shape (nodes,), int32, how many neighbors come before the node.
-        cuts: shape (parts + 1,), first nodes of the parts, and the number of nodes.
+        starts: shape (nodes,), int32, where the neighbors of a node begin in its part.
+        cuts: shape (parts + 1,), int64, first nodes of the parts, and the number of nodes.
         parts: what the store's `put` returned of each part: neighbors, int32, ascending for each node.
         store: where the parts are.
     """
 
-    starts: Ints
+    degrees: Numbers
     heavier: Numbers
+    starts: Numbers
     cuts: Ints
     parts: tuple[Any, ...]
     store: Store = field(default_factory=InMemory)
@@ -52,34 +55,26 @@ class Ranked:
         degrees = np.zeros(nodes, dtype=np.int32)
         for part in edges:
             for end in ends_of(part.keys):
-                degrees += np.bincount(number(end), minlength=nodes).astype(np.int32)
-        order = np.argsort(-degrees, kind="stable").astype(np.int32)
+                degrees += np.bincount(number(end), minlength=nodes)
+        order = np.argsort(-degrees, kind="stable")
         rank = np.empty(nodes, dtype=np.int32)
         rank[order] = np.arange(nodes, dtype=np.int32)
-        starts = np.append(0, np.cumsum(degrees[order], dtype=np.int64))
-        del degrees, order
-        cuts = _cuts(starts)
+        degrees = degrees[order]
+        del order
+        starts, cuts = _cut(degrees)
         directed = _directed(edges, lambda end: rank[number(end)], cuts, store.another())
-        heavier = np.zeros(nodes, dtype=np.int32)
-        parts = []
-        for first, end, some in zip(cuts[:-1], cuts[1:], directed, strict=True):
-            keys = np.concatenate(some)
-            keys.sort(kind="stable")
+        heavier, parts = np.zeros(nodes, dtype=np.int32), []
+        for first, end, keys in zip(cuts[:-1], cuts[1:], directed, strict=True):
             neighbors = (keys & _END).astype(np.int32)
             keys >>= 31
-            heavier[first:end] = np.bincount(keys[neighbors < keys] - first, minlength=end - first)
+            heavier[first:end] = np.add.reduceat(neighbors < keys, starts[first:end], dtype=np.int32)
             parts.append(store.put(neighbors))
-        return cls(starts, heavier, cuts, tuple(parts), store)
+        return cls(degrees, heavier, starts, cuts, tuple(parts), store)
 
     @property
     def nodes(self) -> int:
         """Number of nodes that occur."""
-        return len(self.heavier)
-
-    @cached_property
-    def degrees(self) -> Ints:
-        """Number of neighbors: shape (nodes,), falling."""
-        return np.diff(self.starts)
+        return len(self.degrees)
 
     def above(self, degree: int) -> int:
         """Return how many nodes have a higher degree: the first ones."""
@@ -89,44 +84,48 @@ class Ranked:
         """Return in which part the neighbors of nodes are, shape (n,)."""
         return np.searchsorted(self.cuts, nodes, side="right") - 1
 
+    def end_after(self, node: int) -> int:
+        """Return the end of the part after that of a node, or of the last one."""
+        return int(self.cuts[min(int(np.searchsorted(self.cuts, node, side="right")) + 1, len(self.parts))])
+
     def rows(self, first: int, end: int) -> Iterator[Numbers]:
         """Yield the neighbors of the nodes from `first` on and below `end`, part by part."""
         for piece, low, high in zip(self.parts, self.cuts[:-1], self.cuts[1:], strict=True):
-            if low < end and first < high:
-                bounds = self.starts[[max(first, low), min(end, high)]] - self.starts[low]
-                yield self.store.get(piece)[slice(*bounds)]
+            if max(first, low) < min(end, high):
+                last = min(end, high) - 1
+                yield self.store.get(piece)[
+                    self.starts[max(first, low)] : self.starts[last] + self.degrees[last]
+                ]
 
-    def ranges(self, nodes: Ints | Numbers, starts: Ints, sizes: Ints) -> Iterator[Numbers]:
-        """Yield what lies at starts, ..., starts + sizes - 1 among the neighbors of all nodes, part by part.
+    def ranges(self, nodes: Ints | Numbers, skipped: Numbers | int, sizes: Numbers) -> Iterator[Numbers]:
+        """Yield some neighbors of each node, one node after the other, part by part.
 
         Args:
-            nodes: shape (n,), whose neighbors they are; their parts ascend.
-            starts: shape (n,).
-            sizes: shape (n,).
+            nodes: shape (n,), such that their parts ascend.
+            skipped: shape (n,), or one for all: how many neighbors come before those in question.
+            sizes: shape (n,), how many these are.
         """
-        bounds = np.searchsorted(nodes, self.cuts)
+        starts, bounds = self.starts[nodes] + skipped, np.searchsorted(nodes, self.cuts)
         for number in np.flatnonzero(np.diff(bounds)).tolist():
             here = slice(bounds[number], bounds[number + 1])
-            neighbors, offset = self.store.get(self.parts[number]), self.starts[self.cuts[number]]
-            yield _join(neighbors, starts[here] - offset, sizes[here])
+            yield _join(self.store.get(self.parts[number]), starts[here], sizes[here])
 
-    def joined_ranges(self, nodes: Ints | Numbers, starts: Ints, sizes: Ints) -> Numbers:
+    def joined_ranges(self, nodes: Ints | Numbers, skipped: Numbers | int, sizes: Numbers) -> Numbers:
         """Return all that `ranges` yields."""
-        return np.concatenate([*self.ranges(nodes, starts, sizes), np.zeros(0, dtype=np.int32)])
+        return np.concatenate([*self.ranges(nodes, skipped, sizes), np.zeros(0, dtype=np.int32)])
 
-    def joined(self, i: Ints, j: Ints) -> NDArray[np.bool_]:
+    def joined(self, i: Ints, j: Ints | Numbers) -> NDArray[np.bool_]:
         """Return which pairs (i, j), shape (n,), have an edge, by binary search."""
         found = np.zeros(len(i), dtype=np.bool_)
         number = self.part_of(j)
         for each in distinct(np.sort(number)).tolist():
             here = np.flatnonzero(number == each)
-            neighbors, offset = self.store.get(self.parts[each]), self.starts[self.cuts[each]]
-            low, end = self.starts[j[here]] - offset, self.starts[j[here] + 1] - offset
-            found[here] = _has(neighbors, i[here], low, end)
+            low = self.starts[j[here]]
+            found[here] = _has(self.store.get(self.parts[each]), i[here], low, low + self.degrees[j[here]])
         return found
 
 
-def _join(neighbors: Numbers, starts: Ints, sizes: Ints) -> Numbers:
+def _join(neighbors: Numbers, starts: Numbers, sizes: Numbers) -> Numbers:
     """Join ranges of neighbors; a slice takes as long as 30 places or so."""
     if int(sizes.sum()) < 30 * len(sizes):
         return neighbors[_ranges(starts, sizes)]
@@ -134,9 +133,12 @@ def _join(neighbors: Numbers, starts: Ints, sizes: Ints) -> Numbers:
     return np.concatenate([neighbors[start:end] for start, end in places])
 
 
-def _ranges(starts: Ints, sizes: Ints) -> Ints:
+def _ranges(starts: Numbers, sizes: Numbers) -> Numbers:
     """Join the ranges start, ..., start + size - 1."""
-    return np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
+    ends = np.cumsum(sizes, dtype=np.int32)
+    places = np.repeat(starts - (ends - sizes), sizes)
+    places += np.arange(len(places), dtype=np.int32)
+    return places
 
 
 def _ids_of(edges: Stored) -> Ints:
@@ -161,23 +163,26 @@ def _numbering(edges: Stored) -> tuple[Callable[[Ints], Ints | Numbers], int]:
     return lambda some: table[some], nodes
 
 
-def _cuts(starts: Ints) -> Ints:
-    """Cut nodes into parts of at most `_ROWS` neighbors, or of one node; see `Ranked.cuts`."""
-    cuts, nodes = [0], len(starts) - 1
-    while cuts[-1] < nodes:
-        end = int(np.searchsorted(starts, starts[cuts[-1]] + _ROWS, side="right")) - 1
-        cuts.append(max(end, cuts[-1] + 1))
-    return np.array(cuts)
+def _cut(degrees: Numbers) -> tuple[Numbers, Ints]:
+    """Cut nodes into parts of at most `_ROWS` neighbors, or of one node: see `Ranked.starts` and `cuts`."""
+    ends, starts, cuts = np.cumsum(degrees, dtype=np.int64), np.empty_like(degrees), [0]
+    while cuts[-1] < len(degrees):
+        first = cuts[-1]
+        before = int(ends[first]) - int(degrees[first])
+        end = max(first + 1, int(np.searchsorted(ends, before + _ROWS, side="right")))
+        starts[first:end] = ends[first:end] - degrees[first:end] - before
+        cuts.append(end)
+    return starts, np.array(cuts)
 
 
-def _directed(
-    edges: Stored, rank: Callable[[Ints], Numbers], cuts: Ints, store: Store
-) -> Iterator[list[Ints]]:
-    """Yield for each part of the rows all (row, neighbor), as row 2^31 + neighbor, in no order."""
+def _directed(edges: Stored, rank: Callable[[Ints], Numbers], cuts: Ints, store: Store) -> Iterator[Ints]:
+    """Yield for each part of the rows all (row, neighbor), as row 2^31 + neighbor, ascending."""
     parts: list[list[Any]] = [[] for _ in cuts[1:]]
     for part in edges:
-        u, v = (rank(end).astype(np.int64) for end in ends_of(part.keys))
-        keys = np.concatenate([(u << 31) + v, (v << 31) + u])
+        u, v = map(rank, ends_of(part.keys))
+        keys = np.concatenate([u, v], dtype=np.int64)
+        keys <<= 31
+        keys += np.concatenate([v, u])
         del u, v
         keys.sort()
         bounds = np.searchsorted(keys, cuts << 31)
@@ -185,14 +190,16 @@ def _directed(
             if begin < end:
                 some.append(store.put(keys[begin:end]))
     for some in parts:
-        yield [store.get(piece) for piece in some]
+        keys = np.concatenate([store.get(piece) for piece in some])
+        keys.sort()
+        yield keys
 
 
-def _has(neighbors: Numbers, wanted: Ints, low: Ints, end: Ints) -> NDArray[np.bool_]:
+def _has(neighbors: Numbers, wanted: Ints, low: Numbers, end: Numbers) -> NDArray[np.bool_]:
     """Return whether neighbors[low:end], which ascend, have what is wanted; all of shape (n,)."""
     high, last = end, len(neighbors) - 1
     while (low < high).any():
-        middle = (low + high) // 2
+        middle = low + (high - low) // 2
         below = (low < high) & (neighbors[np.minimum(middle, last)] < wanted)
         low, high = np.where(below, middle + 1, low), np.where(below, high, np.minimum(high, middle))
     found: NDArray[np.bool_] = (low < end) & (neighbors[np.minimum(low, last)] == wanted)

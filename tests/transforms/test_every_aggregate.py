@@ -16,8 +16,8 @@ import transforms.merge_aggregates as merging
 from core.aggregate import Aggregate, CellCounts, Counts, Sample, SideBySide, Tally
 from core.counted_points import StoredOrder
 from core.gaps import Order
-from core.graphs.edges import Edges, WeightedEdges
 from core.graphs.components import spanning_forest
+from core.graphs.edges import Edges, WeightedEdges, compact
 from core.graphs.wedges import Wedges
 from core.input_checks import Beside
 from core.mechanisms.offers import Offer, Offers
@@ -170,7 +170,7 @@ def held(value: Any) -> Any:
         return orders, np.sort(value.totals), np.sort(value.ends, axis=0)
     if isinstance(value, WeightedEdges) and value.forest:
         order = value.by_weight()
-        u, v, nodes = Edges(value.keys).compact()
+        u, v, nodes = compact(value.keys)
         kept = np.sort(order[spanning_forest(u[order], v[order], nodes)])
         return value.keys[kept], value.weights[kept]
     return None

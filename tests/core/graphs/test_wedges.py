@@ -109,7 +109,7 @@ def test_triangles_of_random_graphs_though_most_pairs_are_left_out(monkeypatch, 
         monkeypatch.setattr(paths, "_PATHS", 50)
         monkeypatch.setattr(paths, "_FEW", 30)
         monkeypatch.setattr(ranked, "_ROWS", 20)
-        for name, value in {"_SEED": 4, "_CORE": 20, "_FLOATS": 60, "_ENTRIES": 40}.items():
+        for name, value in {"_SEED": 4, "_CORE": 20, "_FLOATS": 60}.items():
             monkeypatch.setattr(common_neighbors, name, value)
     rng, nodes = np.random.default_rng(0), 120
     likely = np.arange(1, nodes + 1) ** -exponent
@@ -123,7 +123,6 @@ def test_paths_over_the_heaviest_neighbors_are_left_out_and_counted_where_they_m
     """Hubs have leaves of their own, so no two of them are alike; some light nodes are, with their hubs."""
     monkeypatch.setattr(common_neighbors, "_SEED", 8)
     monkeypatch.setattr(common_neighbors, "_CORE", 8)
-    monkeypatch.setattr(common_neighbors, "_ENTRIES", 100)
     monkeypatch.setattr(ranked, "_ROWS", 60)
     rng, nodes, hubs = np.random.default_rng(seed), 240, 4
     leaves = np.arange(hubs, nodes)
