@@ -7,6 +7,7 @@ from itertools import accumulate, chain
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow.fs import LocalFileSystem
 
 from transforms.cut_batches import cut_batch, most_bytes_of_one
 from transforms.list_files import File, Held, InputError, changed_since, filesystem, short, version_of
@@ -20,6 +21,9 @@ _AT_ONCE = 1 << 26
 
 _FETCHED = 1 << 22
 """Bytes of a column that are fetched at a time if the whole column is too large."""
+
+_READ = 1 << 16
+"""The same of a local file, where a request costs next to nothing."""
 
 _INDEX = 4
 """Bytes of an index of a dictionary."""
@@ -202,14 +206,14 @@ def _read(
             look = _look_at_texts(opened, footer, row_group, name)
             kept += [name] * look[0]
             row, fetched = row + look[1], fetched + look[2]
-        whole = fetched <= _AT_ONCE
+        whole, local = fetched <= _AT_ONCE, isinstance(system, LocalFileSystem)
         parquet = pq.ParquetFile(
             opened,
             metadata=footer,
             read_dictionary=kept,
             coerce_int96_timestamp_unit=_INT96_UNIT if every else None,
-            pre_buffer=whole,
-            buffer_size=0 if whole else _FETCHED,
+            pre_buffer=whole and not local,
+            buffer_size=_READ if local else 0 if whole else _FETCHED,
             page_checksum_verification=True,  # if the writer stored checksums
         )
         rows = 0
