@@ -57,7 +57,7 @@ class Stored:
     store: Store = field(default_factory=InMemory)
 
     @classmethod
-    def of(cls, counts: "Counts | Stored", store: Store | None = None) -> "Stored":
+    def of(cls, counts: Any, store: Store | None = None) -> "Stored":
         """Store counts as one part; return what is stored as it is."""
         if isinstance(counts, Stored):
             return counts

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -116,19 +117,16 @@ def _sorted(edges: Stored, ends: Sequence[tuple[int, int]], store: Store) -> Ite
     for part in _parts(edges):
         order = part.by_weight()
         keys, weights = part.keys[order], part.weights[order]
-        begin = 0
-        for window, end in zip(
-            pieces, [*(_place(keys, weights, *cut) for cut in ends), len(keys)], strict=True
-        ):
+        places = [0, *(_place(keys, weights, *cut) for cut in ends), len(keys)]
+        for window, (begin, end) in zip(pieces, pairwise(places), strict=True):
             if begin < end:
                 window.append(store.put((keys[begin:end], weights[begin:end])))
-            begin = end
     for window in pieces:
         if window:
             some, more = zip(*map(store.get, window), strict=True)
             keys, weights = np.concatenate(some), np.concatenate(more)
-            order = np.lexsort((keys, weights))
-            yield keys[order], weights[order]
+            ascending = np.lexsort((keys, weights))
+            yield keys[ascending], weights[ascending]
 
 
 def _place(keys: Ints, weights: Weights, weight: int, key: int) -> int:

@@ -56,10 +56,10 @@ class Components:
         if not len(some):
             return some
         ends, numbers = np.unique(np.concatenate([a[some], b[some]]), return_inverse=True)
-        a, b = numbers[: len(some)], numbers[len(some) :]
-        pairs = np.minimum(a, b) * len(ends) + np.maximum(a, b)
-        first = np.sort(np.unique(pairs, return_index=True)[1])  # the lightest between two components
-        a, b, shape = a[first], b[first], (len(ends), len(ends))
+        pairs = numbers.reshape(2, -1)
+        keys = pairs.min(axis=0) * len(ends) + pairs.max(axis=0)
+        first = np.sort(np.unique(keys, return_index=True)[1])  # the lightest between two components
+        (a, b), shape = pairs[:, first], (len(ends), len(ends))
         ranks = scipy.sparse.csr_array((np.arange(1.0, len(first) + 1), (a, b)), shape=shape)
         kept = np.sort(scipy.sparse.csgraph.minimum_spanning_tree(ranks).data.astype(np.int64) - 1)
         tree = scipy.sparse.csr_array((np.ones(len(kept), dtype=np.int8), (a[kept], b[kept])), shape=shape)

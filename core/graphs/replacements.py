@@ -30,7 +30,7 @@ def largest_increase(tree: ByWeight, second: ByWeight, cap: int) -> int:
             np.add.at(degrees, end, 1)
             np.bitwise_xor.at(above, end, other)  # of all neighbors: of a leaf, that is the only one
             np.bitwise_xor.at(weights, end, own)
-    order, up, weight = memoryview(degrees), memoryview(above), memoryview(weights)
+    order, up, weight = degrees.data, above.data, weights.data
     removed = 0
     for leaf in range(size):
         node = leaf

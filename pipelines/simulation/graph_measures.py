@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from core.graphs.edges import Edges, WeightedEdges
+from core.graphs.edges import Edges, WeightedEdges, compact
 from pipelines.simulation.measure import Figures, Measure
 
 
@@ -48,7 +48,7 @@ class TrianglesMeasure(Measure):
     def _triangles(self) -> float:
         from scipy.sparse import coo_array
 
-        u, v, nodes = Edges.of(self.points).compact()
+        u, v, nodes = compact(Edges.of(self.points).keys)
         ends = np.append(u, v), np.append(v, u)
         matrix = coo_array((np.ones(2 * len(u), dtype=np.int64), ends), shape=(nodes, nodes)).tocsr()
         return float((matrix @ matrix).multiply(matrix).sum() / 6)
