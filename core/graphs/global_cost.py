@@ -30,7 +30,7 @@ class GlobalCost(SpanningCost):
     purpose: ClassVar[str] = (
         "the cost of a minimum spanning tree, under noise for the most that one row can change any cost"
     )
-    growing: ClassVar[str] = "some 300 bytes for each node"
+    growing: ClassVar[str] = "some 20 bytes for each node"
     total: Laplace
 
     def draws(self) -> tuple[Draw, ...]:

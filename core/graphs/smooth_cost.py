@@ -28,7 +28,7 @@ class SmoothCost(SpanningCost):
     purpose: ClassVar[str] = (
         "the cost of a minimum spanning tree, under noise that follows how much one row could change it"
     )
-    growing: ClassVar[str] = "some 40 bytes for each distinct edge"
+    growing: ClassVar[str] = "some 40 bytes for each node"
     smooth: SmoothNoise
 
     def draws(self) -> tuple[Draw, ...]:

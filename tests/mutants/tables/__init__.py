@@ -42,6 +42,7 @@ from tests.mutants.tables import (
     small_cases,
     small_promises,
     smooth,
+    spanning_trees,
     statistics,
     stores,
 )
@@ -67,6 +68,7 @@ MUTANTS = (
     *smooth.ROUNDS,
     *smooth.BOUNDS,
     *smooth.GRAPHS,
+    *spanning_trees.FORESTS,
     *accounting.COSTS,
     *accounting.CHECKS,
     *samplers.SAMPLERS,

@@ -583,8 +583,8 @@ ARRIVAL = (
         11,
         "core/graphs/edges.py",
         "of rows for one edge the first that arrives gives its weight",
-        "lightest = np.minimum.reduceat(weights, first) if len(first) else weights",
-        "lightest = weights[first]",
+        "return keys[first], np.minimum.reduceat(weights, first) if len(first) else weights",
+        "return keys[first], weights[first]",
         ordered("mst_cost"),
     ),
 )

@@ -13,7 +13,6 @@ _BOUND = "core/mechanisms/smooth_bound.py"
 _NOISE = "core/mechanisms/smooth_noise.py"
 _PAIRS = "core/graphs/common_neighbors.py"
 
-_TREES = Selection(("tests/core/graphs/test_cuts.py", "tests/core/graphs/test_edges.py"))
 _WEDGES = Selection(("tests/core/graphs/test_wedges.py",))
 
 ROUNDS = (
@@ -284,8 +283,8 @@ BOUNDS = (
         12,
         "core/graphs/cuts.py",
         "a tree edge's replacement is left out of the sensitivity",
-        "return int(max(weights.max(initial=0), (self._replacements() - weights).max(initial=0)))",
-        "return int(weights.max(initial=0))",
+        "return max(heaviest, largest_increase(self.tree, self.forest(1), self.cap))",
+        "return heaviest",
         smooth("mst_cost", "add_or_remove"),
     ),
 )
@@ -331,30 +330,6 @@ GRAPHS = (
         "most = common == common.max(initial=0)\n"
         "        return Wedges.of(self.corners + other.corners, common[most], sums[most])",
         _WEDGES,
-    ),
-    Mutant(
-        12,
-        "core/graphs/forests.py",
-        "the lightest edges between two components are not taken by their weights",
-        "first = np.sort(np.unique(pairs, return_index=True)[1])",
-        "first = np.unique(pairs, return_index=True)[1]",
-        _TREES,
-    ),
-    Mutant(
-        10,
-        "core/graphs/cuts.py",
-        "a forest that does not connect all bounds the sensitivity like one that does",
-        "return self.cap if len(forest) < len(self.tree) else int(self.weights[forest].max(initial=0))",
-        "return int(self.weights[forest].max(initial=0))",
-        _TREES,
-    ),
-    Mutant(
-        12,
-        "core/graphs/edges.py",
-        "the lightest edges are kept in place of a forest",
-        "kept = np.sort(order[spanning_forest(u, v, nodes)])",
-        "kept = np.sort(order[: nodes - 1])",
-        _TREES,
     ),
     Mutant(
         12,
