@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 Values = NDArray[Any]
 
+_PART = 1 << 16  # values that are looked at together where little memory is to be taken
+
 
 def distinct(values: Values) -> Values:
     """Drop repeated ones of sorted values, shape (n,).
@@ -15,3 +17,15 @@ def distinct(values: Values) -> Values:
     """
     kept: Values = values[np.append(True, values[1:] != values[:-1])[: len(values)]]
     return kept
+
+
+def distinct_in_place(values: Values) -> Values:
+    """Drop repeated ones of sorted values, shape (n,), as `distinct` does, in the memory of the values."""
+    end = 0
+    for start in range(0, len(values), _PART):
+        part = values[start : start + _PART]
+        new = np.append(not end or part[0] != values[end - 1], part[1:] != part[:-1])
+        kept = part[new]
+        values[end : end + len(kept)] = kept
+        end += len(kept)
+    return values[:end] if 2 * end > len(values) else values[:end].copy()

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.aggregate import shard_of
-from core.distinct import distinct
+from core.distinct import distinct, distinct_in_place
 from core.domain import Points
 from core.graphs.components import spanning_forest
 
@@ -35,7 +35,9 @@ class Edges:
     @classmethod
     def of(cls, points: Points) -> "Edges":
         """Collect the edges of rows whose first columns are u and v: shape (n, 2) or more; no loops."""
-        return cls(distinct(np.sort(keys_of(points))))
+        keys = keys_of(points)
+        keys.sort()
+        return cls(distinct_in_place(keys))
 
     def __add__(self, other: "Edges") -> "Edges":
         if not len(other.keys):
@@ -44,7 +46,7 @@ class Edges:
             return other
         keys = np.concatenate([self.keys, other.keys])
         keys.sort(kind="stable")  # which merges two sorted runs
-        return Edges(distinct(keys))
+        return Edges(distinct_in_place(keys))
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -54,7 +56,9 @@ class Edges:
 
     def split(self, shards: int) -> list["Edges"]:
         """Split by key into `shards` parts, which together have each edge once."""
-        shard = shard_of(self.keys, shards)
+        shard = np.empty(len(self.keys), dtype=np.uint16)
+        for part in _parts(self.keys):  # one after the other, so that less is held
+            shard[part] = shard_of(self.keys[part], shards)
         return [Edges(self.keys[shard == number]) for number in range(shards)]
 
 
@@ -145,8 +149,10 @@ class WeightedEdges:
 def keys_of(points: Points) -> Ints:
     """Return the keys of the edges of rows (u, v, ...), in the order of the rows; loops are left out."""
     u, v = points[:, 0], points[:, 1]
-    keys: Ints = ((np.minimum(u, v) << 31) + np.maximum(u, v))[u != v]
-    return keys
+    keys: Ints = np.minimum(u, v)
+    keys <<= 31
+    keys += np.maximum(u, v)
+    return keys[u != v]
 
 
 def _lightest(keys: Ints, weights: NDArray[np.uint32]) -> tuple[Ints, NDArray[np.uint32]]:

@@ -12,7 +12,7 @@ Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
 Words = NDArray[np.uint32]
 
-_PATHS = 1 << 19  # paths held at a time
+_PATHS = 1 << 20  # paths held at a time
 _MIDDLES = 1 << 18  # neighbors of rows that are looked at together
 _FEW = 1 << 12  # paths of a row that are sorted, where nodes are few
 

@@ -37,13 +37,14 @@ class CountTriangles:
 
     (Nissim, Raskhodnikova and Smith 2007, Claim 3.13). This is exact. For each a only the largest b matters.
 
-    One worker arranges the merged edges, and each part of the counting reads all of them. So only the count
-    and the few pairs (a, b) that matter reach the release.
+    One worker arranges the merged edges as rows of neighbors, and each part of the counting reads all of
+    these, a part at a time. So only the count and the few pairs (a, b) that matter reach the release.
 
     Args:
         nodes: number of possible nodes, public.
         smooth: the draws.
         examiners: in how many parts workers count.
+        shards: in how many parts the edges are merged.
     """
 
     nodes: int
@@ -51,7 +52,7 @@ class CountTriangles:
     purpose: ClassVar[str] = (
         "the number of triangles, with noise that follows how much one row could change it"
     )
-    growing: ClassVar[str] = "some 40 bytes for each distinct edge, and 80 for each node"
+    growing: ClassVar[str] = "some 60 bytes for each node, and 50 for each neighbor of the node with most"
     name: str = "release"
     floor: None = None
     examiners: int = 8

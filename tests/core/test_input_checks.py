@@ -13,6 +13,7 @@ from core.input_checks import Beside, Checked, CheckedRound, with_checks
 from core.noise import Noise
 from core.plan import Plan
 from core.rounds import Block, examination_of, examined, run_in_memory
+from core.stored import Store, Stored
 from tests.core.seeded import SeededNoise
 
 BUDGET = Budget(1.0, 1e-6)
@@ -86,28 +87,35 @@ def test_parts_add_up_and_a_floor_clips_the_task_alone():
 
 @dataclass(frozen=True)
 class Examined(Step):
-    """A step whose total is shared out to parts."""
+    """A step whose total is merged in shards, and then shared out to parts."""
 
     examiners: int = 3
+    shards: int = 1
 
     @property
     def examination(self):
         return self
 
-    def arrange(self, aggregate):
-        return aggregate.totals
+    def summarize(self, block: Block, state: int):
+        return Counts.of(block.points[:, 0])
+
+    def arrange(self, aggregate: Stored, store: Store):
+        assert len(aggregate.parts) == self.shards
+        return np.array([sum(int(part.counts.sum()) for part in aggregate)])
 
     def examine(self, arranged, part: int):
         return Tally(arranged // self.examiners + (part < arranged % self.examiners))
 
 
 @pytest.mark.parametrize("counted", [True, False])
-def test_checks_pass_an_examination_once(counted):
-    step = CheckedRound(Examined("one"), 2, COUNT if counted else None)
+@pytest.mark.parametrize("shards", [1, 4])
+def test_checks_pass_an_examination_once(counted, shards):
+    step = CheckedRound(Examined("one", shards=shards), 2, COUNT if counted else None)
     total = step.summarize(BLOCKS[0], Checked(0))
     examination = examination_of(step)
-    assert examination.examiners == 3
-    assert examined(step, total) == total
+    assert (examination.examiners, examination.shards) == (3, shards)
+    three = Tally(np.array([3]))
+    assert examined(step, total) == (Beside(three, total.outside) if counted else three)
     assert run_in_memory([step], BLOCKS, Checked(0), SeededNoise(0, factor=0.0)) == (
         Checked(5, (5, 3), (1, 2)) if counted else Checked(5)
     )

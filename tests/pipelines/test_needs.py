@@ -18,7 +18,7 @@ from tests.pipelines.test_every_plan import different, named
 GROWING = {
     ("one_cluster", "paper"): "square of the number of distinct points",
     ("histogram", "sparse"): "250 bytes for each cell",
-    ("triangles", "smooth"): "distinct edge",
+    ("triangles", "smooth"): "60 bytes for each node",
     ("mst_cost", "global"): "node",
     ("mst_cost", "smooth"): "distinct edge",
 }

@@ -10,6 +10,7 @@ _POINTS = ("tests/core/interior_point/test_task.py",)
 _RANKS = Selection(("tests/core/threshold/test_interior_point.py",), only="as_far_apart")
 _NEAR = Selection(("tests/core/threshold/test_ranks.py",), only="values_are_near")
 _COMMON = "core/graphs/common_neighbors.py"
+_ROWS, _RANKED = "core/graphs/ranked.py", Selection(("tests/core/graphs/test_ranked.py",))
 _LEARNER = "core/threshold/interior_point.py"
 
 GRAPHS = (
@@ -49,17 +50,59 @@ GRAPHS = (
         10,
         _COMMON,
         "a hub with an edge to each node has no pair without common neighbors",
-        "if degrees[i] + degrees[-1] > len(degrees):",
-        "if degrees[i] + degrees[-1] >= len(degrees):",
+        "if degree + int(degrees[-1]) > nodes:",
+        "if degree + int(degrees[-1]) >= nodes:",
         _OTHERS,
     ),
     Mutant(
         10,
         _COMMON,
         "pairs without common neighbors end one sum too early",
-        "if degrees[i] + degrees[i + 1] <= max(best, enough):",
-        "if degrees[i] + degrees[i + 1] <= max(best, enough) + 1:",
+        "if degree + int(degrees[i + 1]) <= max(best, enough):",
+        "if degree + int(degrees[i + 1]) <= max(best, enough) + 1:",
         _OTHERS,
+    ),
+    Mutant(
+        12,
+        _ROWS,
+        "a node begins in its part where the one before it does",
+        "starts[first:end] = ends[first:end] - degrees[first:end] - before",
+        "starts[first:end] = np.maximum(ends[first:end] - 2 * degrees[first:end] - before, 0)",
+        _RANKED,
+    ),
+    Mutant(
+        12,
+        _ROWS,
+        "a node with more neighbors than a part has no part",
+        'end = max(first + 1, int(np.searchsorted(ends, before + _ROWS, side="right")))',
+        'end = max(first + 2, int(np.searchsorted(ends, before + _ROWS, side="right")))',
+        _RANKED,
+    ),
+    Mutant(
+        12,
+        "core/graphs/paths.py",
+        "of paths that end at a neighbor only one to each is counted",
+        "closed += int(batch.counters()[wanted].sum())",
+        "closed += int((batch.counters()[wanted] > 0).sum())",
+        Selection(("tests/core/graphs/test_wedges.py",), only="random_graphs"),
+    ),
+    Mutant(
+        12,
+        "core/distinct.py",
+        "a value at the end of a part is kept twice",
+        "not end or part[0] != values[end - 1]",
+        "True",
+        Selection(("tests/core/test_distinct.py",)),
+    ),
+    Mutant(
+        12,
+        "transforms/merge_aggregates.py",
+        "an aggregate that was dropped is one without records",
+        "parts = enumerate(made.aggregate.split(shards), start=strand * shards)\n        made.drop()\n"
+        "        return [(shard, Made(part",
+        "parts = enumerate(made.aggregate.split(shards) if made.aggregate else [], start=strand * shards)\n"
+        "        made.drop()\n        return [(shard, Made(part",
+        Selection(("tests/transforms/test_merge_aggregates.py",)),
     ),
 )
 

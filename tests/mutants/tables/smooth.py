@@ -318,8 +318,8 @@ GRAPHS = (
         12,
         _PAIRS,
         "some rows of the core are in no part",
-        "if number and number % parts != part:",
-        "if number and number % (parts + 1) != part:",
+        "if number % parts == part or number == 0:",
+        "if number % (parts + 1) == part or number == 0:",
         _WEDGES,
     ),
     Mutant(
