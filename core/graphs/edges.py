@@ -56,9 +56,7 @@ class Edges:
 
     def split(self, shards: int) -> list["Edges"]:
         """Split by key into `shards` parts, which together have each edge once."""
-        shard = np.empty(len(self.keys), dtype=np.uint16)
-        for part in _parts(self.keys):  # one after the other, so that less is held
-            shard[part] = shard_of(self.keys[part], shards)
+        shard = shard_of(self.keys, shards)
         return [Edges(self.keys[shard == number]) for number in range(shards)]
 
 
