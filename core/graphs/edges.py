@@ -150,7 +150,8 @@ def keys_of(points: Points) -> Ints:
     keys: Ints = np.minimum(u, v)
     keys <<= 31
     keys += np.maximum(u, v)
-    return keys[u != v]
+    found: Ints = keys[u != v]
+    return found
 
 
 def _lightest(keys: Ints, weights: NDArray[np.uint32]) -> tuple[Ints, NDArray[np.uint32]]:
