@@ -19,8 +19,8 @@ GROWING = {
     ("one_cluster", "paper"): "square of the number of distinct points",
     ("histogram", "sparse"): "250 bytes for each cell",
     ("triangles", "smooth"): "60 bytes for each node",
-    ("mst_cost", "global"): "node",
-    ("mst_cost", "smooth"): "distinct edge",
+    ("mst_cost", "global"): "20 bytes for each node",
+    ("mst_cost", "smooth"): "40 bytes for each node",
 }
 """What takes memory that grows with the data, by task and method; statistics have groups, functions rows."""
 
