@@ -17,6 +17,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 
 def keep_to_folder() -> None:
     """Let temporary files be in TMPDIR or nowhere: where its disk is full, Python would take /tmp.
@@ -127,7 +129,7 @@ class Spill:
         """
         if not isinstance(kept, Place):
             return kept
-        parts, begin = [bytearray(size) for size in kept.sizes], kept.offset
+        parts, begin = [np.empty(size, dtype=np.uint8) for size in kept.sizes], kept.offset
         for data in parts:
             read = 0
             while read < len(data):
