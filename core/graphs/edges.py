@@ -152,7 +152,8 @@ def keys_of(points: Points) -> Ints:
     keys: Ints = np.minimum(u, v)
     keys <<= 31
     keys += np.maximum(u, v)
-    return keys[u != v]
+    kept: Ints = keys[u != v]
+    return kept
 
 
 def compact(keys: Ints) -> tuple[Numbers, Numbers, int]:
