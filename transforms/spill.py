@@ -17,6 +17,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 
 def keep_to_folder() -> None:
     """Let temporary files be in TMPDIR or nowhere: where its disk is full, Python would take /tmp.
@@ -127,11 +129,11 @@ class Spill:
         """
         if not isinstance(kept, Place):
             return kept
-        parts, begin = [bytearray(size) for size in kept.sizes], kept.offset
+        parts, begin = [np.empty(size, dtype=np.uint8).data for size in kept.sizes], kept.offset
         for data in parts:
             read = 0
             while read < len(data):
-                part = os.preadv(self._file, [memoryview(data)[read:]], begin + read)
+                part = os.preadv(self._file, [data[read:]], begin + read)
                 if not part:
                     raise OSError("a spilled piece is incomplete")
                 read += part
