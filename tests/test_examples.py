@@ -90,6 +90,8 @@ def test_an_example_runs_and_answers(folder: Path, task: str, monkeypatch: pytes
     monkeypatch.chdir(folder)
     job = yaml.safe_load((EXAMPLES / f"{task}.yaml").read_text())
     del job["output"]
+    if task == "sample_and_aggregate":  # which noise ends as not found with 0.2% at epsilon 1
+        job["privacy"]["epsilon"] = 50.0
     release = shoal.run(job)
     assert release.values["outcome"] == "released"
     budget = release.values["privacy"]

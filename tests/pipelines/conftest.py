@@ -1,6 +1,7 @@
 """A small job that works, for the tests to run and to spoil."""
 
 import copy
+import itertools
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +16,9 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from pipelines.cli import app
+from pipelines.run import joint_run, run
+from pipelines.simulation import simulate
+from tests.core.seeded import SeededNoise
 
 CENTER, RADIUS = (0.3125, 0.6875), 0.01
 
@@ -76,6 +80,16 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
+
+
+@pytest.fixture
+def seeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs and simulations draw noise of fixed seeds, each of its own, and fixed salts: no test flakes."""
+    seeds = itertools.count()
+    for module in (run, joint_run, simulate):
+        monkeypatch.setattr(module, "SecureNoise", lambda: SeededNoise(next(seeds)))
+    for module in (run, joint_run):
+        monkeypatch.setattr(module, "secret_salt", lambda: next(seeds).to_bytes(16, "little"))
 
 
 Refused = Callable[..., str]

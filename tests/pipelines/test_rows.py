@@ -235,6 +235,7 @@ def test_nothing_is_spent_on_a_day_that_no_folder_has(bench, refused) -> None:
 
 
 @pytest.mark.parametrize("task", ["quantiles", "median"])
+@pytest.mark.usefixtures("seeded")
 def test_quantiles_of_no_rows_say_that_they_say_nothing(bench, task: str) -> None:
     given = {**changes(task), "input.derive": {"x": "raw_x / 4"}, "input.where": "y > 2"}
     result = bench.run(given)

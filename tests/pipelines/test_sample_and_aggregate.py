@@ -20,13 +20,16 @@ BASE = {
     "params": {
         "function": "tests.transforms.attacks:mean",
         "blocks": 60,
-        "aggregator": "smooth_median",
-        "stable_fraction": 0.95,
+        "aggregator": "median",
+        "stable_fraction": 0.6,
+        "failure": 1e-7,
         "outputs": {"lower": [0.0], "upper": [1.0], "step": 2.0**-10},
     },
-    "privacy.epsilon": 4.0,
+    "privacy.epsilon": 20.0,
     "privacy.delta": 1e-3,
 }
+"""Noise of scale 5/3 makes none of 60 blocks more than the 24 that may fail with probability 2e-7: by default
+a run ends as not found with 0.2%."""
 
 
 @pytest.fixture
@@ -45,7 +48,7 @@ def test_a_run_leaves_a_release(bench):
     assert result.exit_code == 0, result.output
     release = bench.release()
     assert release["privacy"]["unit"] == "person"
-    assert release["privacy"]["spent"] <= 4.0
+    assert release["privacy"]["spent"] <= 20.0
     assert release["domain"] == {
         "columns": ["value_0"], "lower": [0.0], "upper": [1.0], "step": 2.0**-10, "ball": None
     }  # fmt: skip
@@ -68,6 +71,7 @@ ATTACKS = (
 def test_attacks_in_every_block_end_in_not_found(bench, how, capfd, caplog, monkeypatch):
     monkeypatch.setattr("transforms.run_function._LEAST_PATIENCE", 1.0)
     monkeypatch.setattr("transforms.run_function._PATIENCE", 1.0)
+    """Noise of scale 1/3 makes 12 failed blocks 4 or fewer with probability 4e-11."""
     params = {
         **BASE["params"],
         "blocks": 12,
@@ -78,7 +82,7 @@ def test_attacks_in_every_block_end_in_not_found(bench, how, capfd, caplog, monk
         "aggregator": "average",
     }
     with caplog.at_level(logging.DEBUG):
-        result = bench.run({**BASE, "params": params, "privacy.epsilon": 50.0})
+        result = bench.run({**BASE, "params": params, "privacy.epsilon": 100.0})
     assert result.exit_code == 0, result.output
     assert bench.release()["outcome"] == "not_found"
     said = capfd.readouterr()
@@ -88,23 +92,26 @@ def test_attacks_in_every_block_end_in_not_found(bench, how, capfd, caplog, monk
 
 
 def test_failed_blocks_are_counted_and_the_others_answer(bench):
-    """A few blocks of 60 fail; they count as the default, and the release says how many there are."""
+    """A few blocks of 60 fail; they count as the default, and the release says how many there are.
+
+    Eight rows are in few blocks rarely, and noise of scale 1/3 adds 5 rarely: flake rate 4e-7 in all.
+    """
     x = np.full(3000, 0.25)
     x[:8] = 1.0
     write(bench, x, np.arange(3000))
     arguments = {"function": "tests.transforms.attacks:attack", "arguments": {"how": "raises"}}
-    params = {**BASE["params"], **arguments, "stable_fraction": 0.8, "aggregator": "median"}
+    params = {**BASE["params"], **arguments, "stable_fraction": 0.8, "failure": 0.1}
     result = bench.run({**BASE, "params": params, "privacy.epsilon": 100.0})
     assert result.exit_code == 0, result.output
     release = bench.release()
     assert release["result"]["value"] == [0.25]
-    assert 5 <= release["result"]["failed_blocks"] <= 9
+    assert 2 <= release["result"]["failed_blocks"] <= 12
     assert "blocks without an answer" in result.stdout
 
 
 def test_two_sentences_about_one_ball_do_not_contradict_one_another(bench):
-    params = {**BASE["params"], "blocks": 200, "stable_fraction": 0.8, "aggregator": "median"}
-    result = bench.run({**BASE, "params": params, "privacy.epsilon": 10.0})
+    params = {**BASE["params"], "blocks": 200, "stable_fraction": 0.8, "failure": 0.1}
+    result = bench.run({**BASE, "params": params})
     assert result.exit_code == 0, result.output
     release = bench.release()
     inside = 160 - release["accuracy"]["promises"]["radius_blocks"]

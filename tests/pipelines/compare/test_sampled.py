@@ -156,8 +156,9 @@ def people(rng: np.random.Generator, apart: float = 0.0) -> pa.Table:
 
 
 @pytest.mark.parametrize("name", ASKED)
+@pytest.mark.usefixtures("seeded")
 def test_sampling_explains_how_samples_differ(tmp_path, name) -> None:
-    """Of 12 pairs of samples more than 4 have a figure too far apart with probability below 1e-3.
+    """Of 12 pairs of samples more than 4 have a figure too far apart with probability below 1e-3; seeded.
 
     Rows of a person are alike, so without people they are no independent rows: those take one row of each.
     By noise alone nearly all pairs would differ. Other people do: their means are 8 standard errors apart.

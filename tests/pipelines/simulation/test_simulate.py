@@ -249,8 +249,9 @@ KEYS = {
 
 @pytest.mark.parametrize("keys", KEYS)
 @pytest.mark.parametrize("kept", KEPT)
+@pytest.mark.usefixtures("seeded")
 def test_statistics_of_units_and_groups_hold_on_made_up_rows(kept, keys):
-    """Promises fail in a tenth of the runs: in more than 12 of 40 with probability below 1e-4."""
+    """Promises fail in a tenth of the runs: in more than 12 of 40 with probability below 1e-4; seeded."""
     changed = {**changes("statistics"), **LINE, **KEPT[kept], "privacy.delta": 1e-6}
     changed |= {"group_by": KEYS[keys]} if KEYS[keys] else {}
     changed |= {"params.parts": 3} if keys == "parts" else {}
@@ -282,6 +283,7 @@ def test_a_function_that_answers_no_block_is_simulated(rows):
     assert one["runs"] == 40 and one["figures"] == []
 
 
+@pytest.mark.usefixtures("seeded")
 def test_a_group_that_is_not_found_breaks_no_promise():
     """It is found where its noise is large, so of those runs few keep the promise about a count."""
     changed = {**changes("statistics"), **LINE, "params.measures": ["count"], "privacy.delta": 1e-6}
