@@ -184,7 +184,10 @@ def _unit(job: Job) -> str:
     if job.unit is None:
         return "There is no privacy unit. Each row counts as one person, and the promise is for one row."
     if job.bounds is not None:
-        made = "Its rows remain several records, of which it keeps as many as contributions says."
+        made = (
+            "Its rows remain several records, of which it keeps as many as contributions says. All counts "
+            "and promises are about the kept rows."
+        )
     elif counts_alone(job.input.columns, job.input.derive):
         made = "Each unit counts once, however many rows it has."
     else:

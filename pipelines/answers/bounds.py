@@ -14,7 +14,7 @@ from pipelines.answers.answer import (
     result_of,
 )
 from pipelines.answers.picture import MOST_STRIPS, Row, Strip, strips
-from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
+from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid, promised_records
 
 _MOST_STEPS = 10**8
 """Steps of the widest column of the next domain, so that exact distances fit."""
@@ -66,7 +66,7 @@ def answer(release: Release, rows: Rows) -> Answer:
 
 def _promised(release: Release) -> str:
     """Return how many records may be outside, as the subject of a sentence."""
-    share, many = release["params"]["outside"], counted(release).many
+    share, many = release["params"]["outside"], promised_records(release)
     most = promises_of(Promises, release).records_outside
     of_all = f"{number(100 * share)}% of the {many} and " if share else ""
     more = " more" if share else ""

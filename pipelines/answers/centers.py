@@ -19,14 +19,14 @@ from pipelines.answers.answer import (
 from pipelines.answers.axis import Axis
 from pipelines.answers.earth import plane_of
 from pipelines.answers.picture import Row, Strip, strips
-from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
+from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid, promised_records
 
 _MOST_COLUMNS = 8
 
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    promised, many = promises_of(Promises, release), counted(release).many
+    promised, many = promises_of(Promises, release), promised_records(release)
     sentences = []
     if promised.count_error is not None:
         sentences.append(

@@ -31,6 +31,7 @@ from pipelines.answers.text import (
     number,
     place_of_table,
     plain,
+    promised_records,
     truth,
 )
 from pipelines.quantities import after
@@ -49,7 +50,7 @@ def promises(release: Release) -> list[str]:
         sentences.append(f"Every released count is within {promised.cell_error:,} of {truth(release)}.")
     if promised.released_from is not None:
         sentences.append(
-            f"Every cell with at least {promised.released_from:,} {counted(release).many} is released."
+            f"Every cell with at least {promised.released_from:,} {promised_records(release)} is released."
         )
     return [*sentences, f"The standard error of a count is {number(promised.standard_error)}."]
 
@@ -58,7 +59,8 @@ def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
     if promises_of(Promises, release).released_from is None:
         return ROUNDED
-    few = f"A cell with fewer {counted(release).many} may be missing, so a missing cell is not always empty."
+    many = promised_records(release)
+    few = f"A cell with fewer {many} may be missing, so a missing cell is not always empty."
     return f"{few} {ROUNDED}"
 
 

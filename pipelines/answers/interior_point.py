@@ -4,12 +4,12 @@ from core.interior_point.found import Promises, Result
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, domain_of, promises_of, result_of
 from pipelines.answers.axis import Axis
 from pipelines.answers.picture import Row, Strip, strips
-from pipelines.answers.text import counted, nothing_found, on_grid
+from pipelines.answers.text import counted, nothing_found, on_grid, promised_records
 
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    needed, many = promises_of(Promises, release).records_needed, counted(release).many
+    needed, many = promises_of(Promises, release).records_needed, promised_records(release)
     return [f"With at least {needed:,} {many}, the point lies between the smallest and the largest of them."]
 
 

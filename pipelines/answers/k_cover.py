@@ -18,7 +18,16 @@ from pipelines.answers.answer import (
     result_of,
 )
 from pipelines.answers.earth import plane_of
-from pipelines.answers.text import Counted, confidence, counted, nothing_found, number, on_grid, truth
+from pipelines.answers.text import (
+    Counted,
+    confidence,
+    counted,
+    nothing_found,
+    number,
+    on_grid,
+    promised_records,
+    truth,
+)
 
 _ADVICE = (
     ("Fewer balls.", "Each ball then gets a larger part of the budget."),
@@ -34,7 +43,7 @@ _MOST_COLUMNS = 8
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
     params, promised = release["params"], promises_of(Promises, release)
-    many = counted(release).many
+    many = promised_records(release)
     sentences = []
     if promised.missing is not None:
         sentences.append(

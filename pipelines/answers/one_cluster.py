@@ -20,7 +20,15 @@ from pipelines.answers.axis import Axis
 from pipelines.answers.earth import near, plane_of
 from pipelines.answers.maps import balls, close_up
 from pipelines.answers.picture import MOST_STRIPS, Picture, Row, Strip, strips
-from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid, truth
+from pipelines.answers.text import (
+    confidence,
+    counted,
+    nothing_found,
+    number,
+    on_grid,
+    promised_records,
+    truth,
+)
 from pipelines.dates import grid_of
 from pipelines.quantities import Metres
 
@@ -36,7 +44,7 @@ _UNITS = "in the units of the columns"
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
     target, promised = release["params"]["target"], promises_of(Promises, release)
-    many = counted(release).many
+    many = promised_records(release)
     sentences = []
     if promised.missing is not None:
         sentences.append(
@@ -146,7 +154,7 @@ def certified(result: Result, release: Release) -> tuple[Fact, ...]:
     """Return how many rows the ball surely holds, and how small it is, if the release says it."""
     sure, facts = f"with probability {confidence(release)}", []
     if result.at_least is not None:
-        facts.append(Fact("at least", (f"{result.at_least:,} {counted(release).many}",), sure))
+        facts.append(Fact("at least", (f"{result.at_least:,} {promised_records(release)}",), sure))
     if result.radius_factor is not None:
         times = f"{number(result.radius_factor, 3)} times the smallest radius"
         facts.append(Fact("at most", (times,), f"that holds the target, {sure}"))

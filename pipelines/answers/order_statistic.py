@@ -17,6 +17,7 @@ from pipelines.answers.text import (
     nothing_found,
     number,
     on_grid,
+    promised_records,
     the_domain,
     true_one,
 )
@@ -30,7 +31,7 @@ _NOISE = {
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    promised, many = promises_of(Promises, release), counted(release).many
+    promised, many = promises_of(Promises, release), promised_records(release)
     of_value = "of the value" if len(domain_of(release)["lower"]) == 1 else "of every column's value"
     sentences = []
     if promised.rank_error is not None:

@@ -29,6 +29,7 @@ from pipelines.answers.text import (
     nothing_found,
     number,
     on_grid,
+    promised_records,
     the_domain,
     true_one,
 )
@@ -40,7 +41,7 @@ _CURVE = 3
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    promised, many = promises_of(Promises, release), counted(release).many
+    promised, many = promises_of(Promises, release), promised_records(release)
     sentences = []
     if promised.rank_error is not None:
         sentences.append(

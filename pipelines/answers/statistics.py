@@ -106,7 +106,9 @@ def promises(release: Release) -> list[str]:
             f"of {all_of_them}{' in it' if groups else ''}."
         )
     if promised.found_from is not None:
-        sentences.append(f"A group with at least {promised.found_from:,} {_units(release)} is released.")
+        enough = f"at least {promised.found_from:,} {_units(release)}"
+        group = f"A group in which {enough} keep rows" if kept_rows(release) else f"A group with {enough}"
+        sentences.append(f"{group} is released.")
     return sentences
 
 

@@ -109,6 +109,11 @@ def truth(release: Mapping[str, Any], word: str = "the truth") -> str:
     return "that of the kept rows" if kept_rows(release) else word
 
 
+def promised_records(release: Mapping[str, Any]) -> str:
+    """Return what promises count, in the plural: records, or the rows that units keep at random."""
+    return "kept rows" if kept_rows(release) else counted(release).many
+
+
 def if_all(release: Release, low: Any, high: Any, axis: int = 0) -> str:
     """Return what follows an interval of a column, in data units: that it says nothing, where it does not."""
     whole = the_domain(release, low, high, axis)

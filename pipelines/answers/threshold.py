@@ -4,12 +4,12 @@ from core.threshold.found import Promises, Result
 from pipelines.answers.answer import Answer, Fact, Figure, Release, Rows, domain_of, promises_of, result_of
 from pipelines.answers.axis import Axis
 from pipelines.answers.picture import Row, Strip, layer, strips
-from pipelines.answers.text import counted, nothing_found, number, on_grid
+from pipelines.answers.text import counted, nothing_found, number, on_grid, promised_records
 
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    promised, many = promises_of(Promises, release), counted(release).many
+    promised, many = promises_of(Promises, release), promised_records(release)
     return [
         f"The threshold mislabels at most {promised.errors:,} {many} more than the best threshold.",
         f"For at least {promised.records_needed:,} {many}, these are at most {number(100 * promised.alpha)}% "
