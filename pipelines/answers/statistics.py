@@ -106,9 +106,8 @@ def promises(release: Release) -> list[str]:
             f"of {all_of_them}{' in it' if groups else ''}."
         )
     if promised.found_from is not None:
-        enough = f"at least {promised.found_from:,} {_units(release)}"
-        group = f"A group in which {enough} keep rows" if kept_rows(release) else f"A group with {enough}"
-        sentences.append(f"{group} is released.")
+        enough, kept = f"at least {promised.found_from:,} {_units(release)}", kept_rows(release)
+        sentences.append(f"A group {f'in which {enough} keep rows' if kept else f'with {enough}'} is released.")
     return sentences
 
 
