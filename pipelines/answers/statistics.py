@@ -106,8 +106,8 @@ def promises(release: Release) -> list[str]:
             f"of {all_of_them}{' in it' if groups else ''}."
         )
     if promised.found_from is not None:
-        enough, kept = f"at least {promised.found_from:,} {_units(release)}", kept_rows(release)
-        sentences.append(f"A group {f'in which {enough} keep rows' if kept else f'with {enough}'} is released.")
+        many, kept = f"at least {promised.found_from:,} {_units(release)}", kept_rows(release)
+        sentences.append(f"A group {f'in which {many} keep rows' if kept else f'with {many}'} is released.")
     return sentences
 
 
