@@ -86,7 +86,7 @@ def sentences_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
     ]
 
 
-COMMA = re.compile(r"[-+]?[0-9][0-9.,]*,[0-9]+([eE][-+]?[0-9]+)?")
+COMMA = re.compile(r"(?=.*,)[-+]?[0-9][0-9.,]*[0-9]([eE][-+]?[0-9]+)?")
 """A number with a decimal comma, or with one between thousands."""
 
 _POINTS = {

@@ -106,6 +106,7 @@ def list_files(path: str) -> list[File]:
         InputError: they cannot be listed, they are of several formats, two names refer to the same file, or
             the folders of some give other columns than those of others.
     """
+    _NOT_READ.pop(path, None)
     with _listing(path):
         system, root, pattern = _resolve(path)
         scheme, _ = split_scheme(path)
@@ -276,7 +277,6 @@ def _keep_count(path: str, links: int, others: int) -> None:
     """Keep for `not_read` what a listing leaves out."""
     counts = {"symbolic links, which are not followed": links, f"files not named as {NAMES}": others}
     parts = [f"{why}: {count:,}" for why, count in counts.items() if count]
-    _NOT_READ.pop(path, None)
     if parts:
         _NOT_READ[path] = f"input.path {short(path)} has what is not read; {'; '.join(parts)}."
 

@@ -111,7 +111,8 @@ def first_rows(file: File) -> list[int]:
         with _open(file) as opened:
             starts = READINGS[file.format].starts(opened)
     if not starts:  # nobody will read a piece, which would find it out
-        _check_version(file)
+        with _reading(file):
+            _check_version(file)
     return starts
 
 

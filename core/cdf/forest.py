@@ -249,7 +249,9 @@ class Forest:
             total: number of records.
         """
         known, block = np.concatenate([[0], ends, [total]]), np.arange(self.size) // self.block
-        return np.asarray(np.clip(estimates, known[block], known[block + 1]), dtype=np.float64)
+        moved = np.asarray(np.clip(estimates, known[block], known[block + 1]), dtype=np.float64)
+        moved[self.ends() - 1] = ends  # float64 may have rounded large sums
+        return moved
 
     def _spreads(self) -> list[Floats]:
         """Variance of each node's estimate from its own count and those below it.

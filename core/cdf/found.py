@@ -90,7 +90,8 @@ class Range:
         start: number of grid points below the range.
         stop: number of grid points up to its end, the point at `high` included.
         standard_error: standard error of the count, from the noise alone. Inference by least squares is
-            taken into account, but not that counts are made to ascend, which depends on the data.
+            taken into account, but not that counts are made to ascend and kept between those without noise,
+            which depends on the data.
     """
 
     low: float

@@ -99,7 +99,7 @@ def _check_once(job: Any, options: Mapping[str, tuple[str, Any]], needed: bool =
     for option, (key, value) in options.items():
         part, _, name = key.partition(".")
         held = job[part].get(name) if isinstance(job[part], dict) else None
-        if held == value or (value is None and not needed):
+        if held is value or held == value or (value is None and not needed):  # NaN does not equal itself
             continue
         if value is None or option == "FILE":
             raise JobError(f"--set {key} is given, but describe takes it by {option} alone: leave it out.")

@@ -123,6 +123,23 @@ def test_storage_that_fails_to_tell_a_version_is_one_sentence(
     assert "4711" not in str(error.value)
 
 
+def test_storage_that_fails_to_tell_a_version_of_a_file_without_pieces_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.parquet"
+    with pq.ParquetWriter(path, pa.schema([("x", pa.float64())])):
+        pass
+    (file,) = open_source(str(path), ["x"]).files
+
+    def fail(file: File) -> str:
+        raise OSError("row 4711")
+
+    monkeypatch.setattr(transforms.read_batches, "version_of", fail)
+    with pytest.raises(InputError, match=r"^input\.path: a\.parquet can no longer be") as error:
+        first_rows(file)
+    assert "4711" not in str(error.value)
+
+
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.binary(3)], ids=str)
 def test_a_unit_is_the_same_however_it_is_written(tmp_path: Path, kind: pa.DataType) -> None:
     """The first rows are null, and the dictionary is full before the last: Arrow is asked for both ways."""

@@ -229,6 +229,8 @@ def test_bad_input_is_one_sentence(bench, refused):
     assert "b is missing from rows.csv" in wrong(bench, refused, "rows.csv", "--types", "b=text")
     assert "questions" in wrong(bench, refused, "rows.parquet", "--set", "questions.x.share=2")
     assert "privacy.epsilon" in wrong(bench, refused, "rows.parquet", "--epsilon", "-1")
+    says = wrong(bench, refused, "rows.parquet", "--epsilon", "nan")
+    assert "privacy.epsilon" in says and "--set" not in says
     assert "nothing.parquet" in refused(bench.shoal("describe", "nothing.parquet"), 1)  # it may come later
     for name in ("epsilon", "delta"):
         twice = (f"--{name}", "0.5", "--set", f"privacy.{name}=0.25", "--job")

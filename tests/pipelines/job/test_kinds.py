@@ -42,7 +42,7 @@ def test_no_parameter_takes_a_boolean_for_a_number(bench, task, name, value) -> 
 
 
 @pytest.mark.parametrize("field", ["privacy.epsilon", "privacy.delta", "params.failure", "domain.step"])
-@pytest.mark.parametrize("value", ["1,0", "-0,5", "1,000", "1.000,5", "1,5e-3"])
+@pytest.mark.parametrize("value", ["1,0", "-0,5", "1,000", "1.000,5", "1,5e-3", "1,234.5", "1,234,567.89"])
 def test_a_decimal_comma_is_told_as_such(bench, field, value) -> None:
     job = bench.changed({})
     override_key(job, f"{field}={value}")
