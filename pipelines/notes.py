@@ -166,7 +166,9 @@ def _left_out(job: Job, plan: Plan) -> str:
 def records_of(job: Job) -> Counted:
     """Return what texts of core call a row. Where a function gets rows, they are rows also with a unit."""
     unit = job.unit if job.keep is not None else None
-    return counted({"privacy": {"unit": unit, "keep": job.keep, "count": job.count}})
+    privacy = {"unit": unit, "keep": job.keep, "count": job.count}
+    made = {"derive": job.input.derive}
+    return counted({"privacy": privacy, "domain": {"columns": job.input.columns}, "rows": made})
 
 
 def hidden(job: Job, plan: Plan) -> str:

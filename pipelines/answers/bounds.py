@@ -14,7 +14,7 @@ from pipelines.answers.answer import (
     result_of,
 )
 from pipelines.answers.picture import MOST_STRIPS, Row, Strip, strips
-from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid, promised_records
+from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
 
 _MOST_STEPS = 10**8
 """Steps of the widest column of the next domain, so that exact distances fit."""
@@ -28,8 +28,8 @@ def promises(release: Release) -> list[str]:
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
     return (
-        f"Among too few {counted(release).many} bounds may be anywhere in the domain: the plan has a note on "
-        "how many it takes. A value that the domain of this job moved to its end counts as that end."
+        f"Among too few {counted(release).promised} bounds may be anywhere in the domain: the plan has a "
+        "note on how many it takes. A value that the domain of this job moved to its end counts as that end."
     )
 
 
@@ -51,7 +51,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         for name, each in pairs[:MOST_STRIPS]
     ]
     drawn = strips(
-        "The bounds of each column", parts, "a released bound", f"where nearly all {records.many} lie"
+        "The bounds of each column", parts, "a released bound", f"where nearly all {records.promised} lie"
     )
     return Answer(
         headline=f"Bounds of {which}{records.by}",
@@ -66,7 +66,7 @@ def answer(release: Release, rows: Rows) -> Answer:
 
 def _promised(release: Release) -> str:
     """Return how many records may be outside, as the subject of a sentence."""
-    share, many = release["params"]["outside"], promised_records(release)
+    share, many = release["params"]["outside"], counted(release).promised
     most = promises_of(Promises, release).records_outside
     of_all = f"{number(100 * share)}% of the {many} and " if share else ""
     more = " more" if share else ""
