@@ -123,13 +123,14 @@ def texts_in(described: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 5.0])
-@pytest.mark.parametrize(("task", "way"), LIMITED)
+@pytest.mark.parametrize(("task", "way"), [*LIMITED, ("statistics", "private keys")])
 def test_no_plan_promises_of_units_what_holds_for_kept_rows(
     task: str, way: str, epsilon: float, bench: Bench
 ) -> None:
     given = {**changes(task), "input.unit": "person", "privacy.epsilon": epsilon}
-    if way == "contributions":
-        given |= {"group_by": {"columns": ["w"], "keys": [1, 2]}, "contributions": {"groups": 1}}
+    if way in ("contributions", "private keys"):
+        keys = [1, 2] if way == "contributions" else "private"
+        given |= {"group_by": {"columns": ["w"], "keys": keys}, "contributions": {"groups": 1}}
         given |= {"input.checks": ...}
     else:
         given |= {"input.keep": way, **({"input.order": "when"} if way == "last" else {})}

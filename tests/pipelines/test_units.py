@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.answers.text import counted
-from pipelines.grouped_plan import describe_grouped, plan_job
 from pipelines.job.job import check_job
 from pipelines.ledger.ledger import Ledger, LedgerRefusal, charge_run, create_ledger, now, read_ledger
 from pipelines.notes import _KEPT
@@ -21,7 +20,7 @@ from pipelines.run.run import build_pipeline
 from pipelines.storage.locate import open_folder
 from pipelines.tasks import TASKS
 from tests.pipelines.conftest import CENTER, RADIUS, planted
-from tests.pipelines.jobs import GROUPED, JOBS, LINE, REPLACED, changes
+from tests.pipelines.jobs import JOBS, LINE, REPLACED, changes
 from tests.pipelines.run.test_runners import TEN_MEGABYTES, prepare_for_dataflow
 from transforms.unit_records import Keep
 
@@ -162,30 +161,6 @@ def test_every_plan_speaks_of_units(bench, task):
     said = [plan["why"], *plan["notes"], *answers.promises(plan), str(answers.unpromised(plan))]
     said += [entry["purpose"] for entry in plan["rounds"]] + [m["mechanism"] for m in plan["mechanisms"]]
     assert not [place for text in said for place in misnamed(text, "one")]
-
-
-IN_GROUPS = {"contributions": {"groups": 1}, "input.checks": ...}
-
-
-ASKED = [
-    *((task, None) for task in dict(BOUNDED)),
-    *((task, [1, 2]) for task in GROUPED),
-    ("statistics", "private"),
-]
-
-
-@pytest.mark.parametrize(("task", "keys"), ASKED)
-def test_no_promise_about_kept_rows_is_about_all_units(bench, task, keys):
-    """A unit may keep its row in another cell or group, so a cell of many units may have no kept row."""
-    by = {} if keys is None else {"group_by": {"columns": ["w"], "keys": keys}, **IN_GROUPS}
-    job = check_job(bench.changed({**changes(task), "privacy.epsilon": 5.0, **UNIT, **by}))
-    plan = plan_job(job, bytes(16))
-    described = describe_grouped(job, plan) if job.apart else describe(job, plan)
-    of_kept = r"number of (all )?units|at least [\d,]+ units keep rows"
-    said = [re.sub(of_kept, "", text) for text in TASKS[task].answers.promises(described)]
-    assert not [text for text in said if "units" in text]
-    if keys is not None:
-        assert "All counts and promises are about the kept rows." in " ".join(described["notes"])
 
 
 @pytest.mark.parametrize(("task", "keep"), RUNS)
