@@ -141,9 +141,11 @@ def describe_grouped(job: GroupsJob, plan: GroupedPlan) -> dict[str, Any]:
 def _notes(job: GroupsJob, plan: GroupedPlan) -> list[str]:
     """Return the notes of the plan of each group, with what the run as a whole hides."""
     each, keys = job.of_each(plan.budget), cast(GroupBy, job.group_by)
-    by, most = " and ".join(keys.columns), "" if plan.copies == 1 else f" A unit is in at most {plan.copies} "
-    if most:
-        most += "groups, chosen uniformly by a secret hash. What it has in further groups is left out."
+    by, most = " and ".join(keys.columns), ""
+    if job.bounds is not None and job.bounds.groups < len(keys.labels or ()):
+        groups = "one group" if plan.copies == 1 else f"{plan.copies} groups"
+        most = f" A unit is in at most {groups}, chosen uniformly by a secret hash. What it has in further "
+        most += "groups is left out."
     if job.unit is not None and TASKS[job.task].subsamples:
         most += " All of its rows in a group are in one block of that group."
     return [

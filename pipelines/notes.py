@@ -166,7 +166,9 @@ def _left_out(job: Job, plan: Plan) -> str:
 def records_of(job: Job) -> Counted:
     """Return what texts of core call a row. Where a function gets rows, they are rows also with a unit."""
     unit = job.unit if job.keep is not None else None
-    return counted({"privacy": {"unit": unit, "keep": job.keep, "count": job.count}})
+    privacy = {"unit": unit, "keep": job.keep, "count": job.count}
+    made = {"derive": job.input.derive}
+    return counted({"privacy": privacy, "domain": {"columns": job.input.columns}, "rows": made})
 
 
 def hidden(job: Job, plan: Plan) -> str:
@@ -184,7 +186,10 @@ def _unit(job: Job) -> str:
     if job.unit is None:
         return "There is no privacy unit. Each row counts as one person, and the promise is for one row."
     if job.bounds is not None:
-        made = "Its rows remain several records, of which it keeps as many as contributions says."
+        made = (
+            "Its rows remain several records, of which it keeps as many as contributions says. All counts "
+            "and promises are about the kept rows."
+        )
     elif counts_alone(job.input.columns, job.input.derive):
         made = "Each unit counts once, however many rows it has."
     else:

@@ -56,8 +56,8 @@ def promised(reading: Reading, average: float, tightness: Tightness) -> Accuracy
     """
     distance = f"{reading.error:,} / n" if reading.total_public else f"{reading.range_error:,} / n"
     note = (
-        f"The distribution is learned to a Kolmogorov distance of {distance} from that of the data, where n "
-        f"is the {'' if reading.total_public else 'released '}number of records."
+        f"The distribution is learned to a Kolmogorov distance of {distance} from that of the rows, where n "
+        f"is the {'' if reading.total_public else 'released '}number of rows."
     )
     return Accuracy(
         Promises(reading.error, reading.range_error, math.sqrt(average)),

@@ -34,7 +34,7 @@ class Promises:
         sum_error: a sum is off by at most this times the largest absolute value of its column's bounds.
         mean_error: a mean, times the released number of rows, is off by at most this times half of the
             column's range.
-        found_from: with private keys, a group with at least this many units is released.
+        found_from: with private keys, a group in which at least this many units keep rows is released.
         rank_error: a quantile is within so many rows of its rank; see `core.quantiles.found.Promises`.
         extreme_error: a minimum or maximum is within so many rows of the end of all.
     """

@@ -263,8 +263,8 @@ class ReleaseTotals(Method[Statistics]):
             reached=False,
         )
         found = Tightness(
-            "The number of units from which on a group is surely released allows for the largest noise of "
-            "one group. Groups of fewer units are often released too.",
+            "The number from which on a group is surely released allows for the largest noise of one group. "
+            "Groups of fewer are often released, too.",
             reached=False,
         )
         why = {"found_from": found, "rank_error": of_ranks, "extreme_error": of_ranks}
@@ -309,9 +309,11 @@ class ReleaseTotals(Method[Statistics]):
                 "say nothing, and a minimum may be above the maximum."
             )
         if self._private:
+            kept = params.contributions is not None
+            many = "in which enough units keep rows" if kept else "with enough rows"
             notes.append(
-                "Only groups with enough units are released, so a missing group is not always empty. Which "
-                "groups are found also depends on the noise."
+                f"Only groups {many} are released, so a missing group is not always empty. Which groups are "
+                "found also depends on the noise."
             )
         elif params.grouping is not None and {"count", "units", "sum"} & set(params.names):
             notes.append(

@@ -28,8 +28,8 @@ def promises(release: Release) -> list[str]:
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
     return (
-        f"Among too few {counted(release).many} bounds may be anywhere in the domain: the plan has a note on "
-        "how many it takes. A value that the domain of this job moved to its end counts as that end."
+        f"Among too few {counted(release).promised} bounds may be anywhere in the domain: the plan has a "
+        "note on how many it takes. A value that the domain of this job moved to its end counts as that end."
     )
 
 
@@ -51,7 +51,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         for name, each in pairs[:MOST_STRIPS]
     ]
     drawn = strips(
-        "The bounds of each column", parts, "a released bound", f"where nearly all {records.many} lie"
+        "The bounds of each column", parts, "a released bound", f"where nearly all {records.promised} lie"
     )
     return Answer(
         headline=f"Bounds of {which}{records.by}",
@@ -66,7 +66,7 @@ def answer(release: Release, rows: Rows) -> Answer:
 
 def _promised(release: Release) -> str:
     """Return how many records may be outside, as the subject of a sentence."""
-    share, many = release["params"]["outside"], counted(release).many
+    share, many = release["params"]["outside"], counted(release).promised
     most = promises_of(Promises, release).records_outside
     of_all = f"{number(100 * share)}% of the {many} and " if share else ""
     more = " more" if share else ""

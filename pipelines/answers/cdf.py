@@ -19,7 +19,17 @@ from pipelines.answers.answer import (
 )
 from pipelines.answers.axis import Axis
 from pipelines.answers.picture import Picture, Row, Strip, curve, listed, strips
-from pipelines.answers.text import ROUNDED, confidence, counted, nothing_found, number, on_grid, span, truth
+from pipelines.answers.text import (
+    ROUNDED,
+    confidence,
+    counted,
+    nothing_found,
+    number,
+    on_grid,
+    span,
+    true_one,
+    truth,
+)
 
 _TITLE = "Ranges, both ends included"
 _MOST_RANGES = 24
@@ -49,7 +59,7 @@ def answer(release: Release, rows: Rows) -> Answer:
     records = counted(release)
     if result is None:
         return nothing_found("distribution")
-    distance = result.kolmogorov
+    distance, data = result.kolmogorov, "the kept rows" if records.kept else "the data"
     ranges = [
         (
             span(each.low, each.high),
@@ -62,17 +72,17 @@ def answer(release: Release, rows: Rows) -> Answer:
     return Answer(
         headline=f"The distribution of {column}, within {number(distance.data, 3)} everywhere{records.by}",
         lead=(
-            f"The number of {records.many} with at most each value of {column}. The distribution is within a "
-            f"Kolmogorov distance of {number(distance.data, 3)} from that of the data. If the {records.many} "
-            f"were drawn at random from a population, it is within {number(distance.population, 3)} from "
-            "that of the population."
+            f"The number of {records.promised} with at most each value of {column}. The distribution is "
+            f"within a Kolmogorov distance of {number(distance.data, 3)} from that of {data}. If the "
+            f"{records.promised} were drawn at random from a population, it is within "
+            f"{number(distance.population, 3)} from that of the population."
         ),
         facts=(
             Fact(records.many, (f"{result.total:,}",)),
             Fact(
                 "Kolmogorov distance",
                 (number(distance.data, 3),),
-                f"to the data, with probability {confidence(release)}",
+                f"to {data}, with probability {confidence(release)}",
                 said=True,
             ),
         ),
@@ -84,9 +94,9 @@ def answer(release: Release, rows: Rows) -> Answer:
 
 
 def _figures(release: Release, rows: Rows, ranges: tuple[CountedRange, ...]) -> tuple[Figure, ...]:
-    promised, many, figures = promises_of(Promises, release), counted(release).many, []
+    promised, many, figures = promises_of(Promises, release), counted(release).promised, []
     if rows is not None:
-        caption = "The released cumulative histogram; the true one is in the band with probability "
+        caption = f"The released cumulative histogram; {true_one(release)} is in the band with probability "
         figures.append(Figure(_cumulative(release, rows, many), caption + confidence(release)))
     if ranges:
         some = ranges[:_MOST_RANGES]
@@ -97,7 +107,8 @@ def _figures(release: Release, rows: Rows, ranges: tuple[CountedRange, ...]) -> 
             for name, each in zip(names, some, strict=True)
         ]
         strip = Strip.around(many, shown, what, whole=True)
-        drawn = strips("Counts of ranges", [strip], "released count", "where the true count is")
+        where = f"where {truth(release, 'the true count')} is"
+        drawn = strips("Counts of ranges", [strip], "released count", where)
         figures.append(Figure(drawn, f"Counts of ranges, right with probability {confidence(release)}"))
     return tuple(figures)
 
@@ -111,7 +122,7 @@ def _cumulative(release: Release, rows: Any, many: str) -> Picture:
         Axis.of(column, values[0], values[-1]),
         Axis.of(f"{many} up to there", 0, most + min(off, most), whole=True),
         (values, counts, f"released number of {many} with at most this value"),
-        (values, np.maximum(0, counts - off), counts + off, "where the true number is"),
+        (values, np.maximum(0, counts - off), counts + off, f"where {truth(release, 'the true number')} is"),
         steps=True,
     )
 

@@ -19,14 +19,14 @@ from pipelines.answers.answer import (
 from pipelines.answers.axis import Axis
 from pipelines.answers.earth import plane_of
 from pipelines.answers.picture import Row, Strip, strips
-from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid
+from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid, truth
 
 _MOST_COLUMNS = 8
 
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    promised, many = promises_of(Promises, release), counted(release).many
+    promised, many = promises_of(Promises, release), counted(release).promised
     sentences = []
     if promised.count_error is not None:
         sentences.append(
@@ -39,7 +39,7 @@ def promises(release: Release) -> list[str]:
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
     cost = "How close the cost is to the optimal cost depends on the data and is not promised."
-    smallest, many = promises_of(Promises, release).smallest_group, counted(release).many
+    smallest, many = promises_of(Promises, release).smallest_group, counted(release).promised
     if smallest is not None:
         cost += (
             f" The noise is expected to move the center of a group of {number(smallest)} {many} by about a "
@@ -66,7 +66,8 @@ def answer(release: Release, rows: Rows) -> Answer:
     centers = [result.centers[i] for i in order]
     counts = [result.counts[i] for i in order]
     error, sure = promises_of(Promises, release).count_error, f"with probability {confidence(release)}"
-    within = "" if error is None else f"each count within {number(error)}, {sure}"
+    of_kept = f" of {truth(release)}" if records.kept else ""
+    within = "" if error is None else f"each count within {number(error)}{of_kept}, {sure}"
     noise = None if result.noise is None else [result.noise[i] for i in order]
     table = [
         (
@@ -88,8 +89,8 @@ def answer(release: Release, rows: Rows) -> Answer:
     return Answer(
         headline=f"{len(centers)} centers of {_named(columns)}{records.by}",
         lead=(
-            f"Each center represents the {records.many} that are nearest to it. The centers were computed "
-            f"from noisy sums. They were not taken from any {records.one}."
+            f"Each center represents the {records.promised} that are nearest to it. The centers were "
+            f"computed from noisy sums. They were not taken from any {records.one}."
         ),
         facts=(
             Fact("centers", (str(len(centers)),), said=True),
@@ -131,6 +132,7 @@ def _figures(
     names = [f"center {i}: about {count:,} {many}" for i, count in enumerate(counts, 1)]
     figures = [Figure(maps.profiles(domain, centers, names), "The value of every center in each column")]
     if maps.of_colors(columns):
-        error = promises_of(Promises, release).count_error
-        figures.insert(0, Figure(maps.colors(domain, centers, counts, error, many), "The centers as colors"))
+        error, true = promises_of(Promises, release).count_error, truth(release, "the true count")
+        drawn = maps.colors(domain, centers, counts, error, many, true)
+        figures.insert(0, Figure(drawn, "The centers as colors"))
     return tuple(figures)

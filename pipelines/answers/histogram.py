@@ -49,7 +49,7 @@ def promises(release: Release) -> list[str]:
         sentences.append(f"Every released count is within {promised.cell_error:,} of {truth(release)}.")
     if promised.released_from is not None:
         sentences.append(
-            f"Every cell with at least {promised.released_from:,} {counted(release).many} is released."
+            f"Every cell with at least {promised.released_from:,} {counted(release).promised} is released."
         )
     return [*sentences, f"The standard error of a count is {number(promised.standard_error)}."]
 
@@ -58,7 +58,8 @@ def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
     if promises_of(Promises, release).released_from is None:
         return ROUNDED
-    few = f"A cell with fewer {counted(release).many} may be missing, so a missing cell is not always empty."
+    many = counted(release).promised
+    few = f"A cell with fewer {many} may be missing, so a missing cell is not always empty."
     return f"{few} {ROUNDED}"
 
 
@@ -70,7 +71,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             "cell",
             "No noisy count was above the threshold that privacy requires.",
             advice=(
-                ("Fewer, larger cells.", f"Each has more {records.many}, under the same noise."),
+                ("Fewer, larger cells.", f"Each has more {records.promised}, under the same noise."),
                 ("A larger epsilon.", "Twice the budget halves the noise, but weakens the guarantee."),
                 ("The method dense.", "It releases every cell, also where noise is larger than the counts."),
             ),
@@ -152,7 +153,7 @@ def _bars(release: Release, edges: NDArray[Any], counts: NDArray[np.float64], ma
         np.append(edges[starts], edges[-1]),
         heights,
         "released count" if alone else "sum of neighboring released counts",
-        None if off is None else (off, f"where the true count is, with probability {confidence(release)}"),
+        None if off is None else (off, _sure(release)),
     )
     return Figure(drawn, "Released counts; noise can make one negative")
 
@@ -167,8 +168,13 @@ def _cells(release: Release, rows: Mapping[str, NDArray[Any]], many: str) -> Fig
     for name, i in zip(names, order, strict=True):
         shown.append(Row.within(name, float(rows["count"][i]), error, least=0))
     strip = Strip.around(many, shown, what, whole=True)
-    sure = f"where the true count is, with probability {confidence(release)}"
-    return Figure(strips("The largest cells", [strip], "released count", sure), "The largest cells")
+    drawn = strips("The largest cells", [strip], "released count", _sure(release))
+    return Figure(drawn, "The largest cells")
+
+
+def _sure(release: Release) -> str:
+    """Return what an interval of a picture shows."""
+    return f"where {truth(release, 'the true count')} is, with probability {confidence(release)}"
 
 
 def _largest(columns: list[str], rows: Mapping[str, NDArray[Any]], many: str, place: str) -> Table:

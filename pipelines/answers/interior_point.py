@@ -9,7 +9,7 @@ from pipelines.answers.text import counted, nothing_found, on_grid
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    needed, many = promises_of(Promises, release).records_needed, counted(release).many
+    needed, many = promises_of(Promises, release).records_needed, counted(release).promised
     return [f"With at least {needed:,} {many}, the point lies between the smallest and the largest of them."]
 
 
@@ -25,11 +25,11 @@ def answer(release: Release, rows: Rows) -> Answer:
     if result is None:
         return nothing_found(
             "point",
-            f"This is to be expected with fewer than {needed:,} {records.many}.",
+            f"This is to be expected with fewer than {needed:,} {records.promised}.",
             advice=(
                 (
                     "Another method.",
-                    f"The command shoal plan shows how many {records.many} each method needs.",
+                    f"The command shoal plan shows how many {records.promised} each method needs.",
                 ),
             ),
         )
@@ -39,7 +39,7 @@ def answer(release: Release, rows: Rows) -> Answer:
             f"Some {records.many} have at most {point} in {column}, and some have at least {point}"
             f"{records.by}"
         ),
-        lead=f"With at least {needed:,} {records.many} this is true with the promised probability.",
+        lead=f"With at least {needed:,} {records.promised} this is true with the promised probability.",
         facts=(Fact("point", (point,), said=True),),
         figures=(_figure(release, result),),
     )

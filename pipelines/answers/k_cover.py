@@ -18,7 +18,15 @@ from pipelines.answers.answer import (
     result_of,
 )
 from pipelines.answers.earth import plane_of
-from pipelines.answers.text import Counted, confidence, counted, nothing_found, number, on_grid, truth
+from pipelines.answers.text import (
+    Counted,
+    confidence,
+    counted,
+    nothing_found,
+    number,
+    on_grid,
+    truth,
+)
 
 _ADVICE = (
     ("Fewer balls.", "Each ball then gets a larger part of the budget."),
@@ -34,7 +42,7 @@ _MOST_COLUMNS = 8
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
     params, promised = release["params"], promises_of(Promises, release)
-    many = counted(release).many
+    many = counted(release).promised
     sentences = []
     if promised.missing is not None:
         sentences.append(
@@ -49,7 +57,7 @@ def promises(release: Release) -> list[str]:
             f"{params['target']:,} of them{more}.{one_cluster.reach_of(release)}"
         )
     if promised.rows_error is not None:
-        sentences.append(f"The number of all {many} is within {promised.rows_error:,} of {truth(release)}.")
+        sentences.append(f"The number of all {many} is within {promised.rows_error:,} of the truth.")
     if promised.count_error is not None:
         sentences.append(f"The count of each ball is within {promised.count_error:,} of {truth(release)}.")
     return sentences
@@ -57,7 +65,7 @@ def promises(release: Release) -> list[str]:
 
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
-    accuracy, params, many = release["accuracy"], release["params"], counted(release).many
+    accuracy, params, many = release["accuracy"], release["params"], counted(release).promised
     if promises_of(Promises, release).missing is not None:
         return None
     smallest = accuracy.get("smallest_target")
@@ -81,11 +89,11 @@ def unpromised(release: Release) -> str | None:
 def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
     result, k, records = result_of(Result, release), release["params"]["k"], counted(release)
-    asked = Fact("asked for", (f"{_several(k)}", _wanted(release["params"], records.many)))
+    asked = Fact("asked for", (f"{_several(k)}", _wanted(release["params"], records.promised)))
     if result is None:
         return nothing_found(
             "cluster",
-            f"Either no small ball contains enough {records.many}, or the noise at this budget hides it.",
+            f"Either no small ball contains enough {records.promised}, or the noise at this budget hides it.",
             (asked,),
             tuple((phrase, records.read(sentence)) for phrase, sentence in _ADVICE),
         )
@@ -93,25 +101,30 @@ def answer(release: Release, rows: Rows) -> Answer:
     together = sum(ball.count for ball in balls)
     share = f", {number(100 * together / result.rows, 3)}% of about {result.rows:,}" if result.rows else ""
     error = promises_of(Promises, release).count_error
-    within = "" if error is None else f"counts are within {error:,}, with probability {confidence(release)}"
+    of_kept = f" of {truth(release)}" if records.kept else ""
+    within = "" if error is None else f"counts are within {error:,}{of_kept}, {_sure(release)}"
     return Answer(
         headline=(
             f"{_several(len(balls))} contain{'s' if len(balls) == 1 else ''} about {together:,} "
             f"{records.many}{records.by}"
         ),
         lead=(
-            f"Each ball was found with differential privacy among the {records.many} outside of the earlier "
-            f"balls. The release hides whether any one {records.one} was in the data. "
+            f"Each ball was found with differential privacy among the {records.promised} outside of the "
+            f"earlier balls. The release hides whether any one {records.one} was in the data. "
             + ("The search for another ball found nothing. " if len(balls) < k else "")
             + "The command shoal screen splits a dataset into the rows inside and outside of the balls."
         ),
         facts=(
             asked,
-            Fact("together", (f"{together:,} {records.many}{share}",), said=not share),
+            Fact("together", (f"{together:,} {records.promised}{share}",), said=not share),
         ),
         figures=_figures(release, balls),
         tables=(_table(release, balls, within, records),),
     )
+
+
+def _sure(release: Release) -> str:
+    return f"with probability {confidence(release)}"
 
 
 def _several(balls: int) -> str:
@@ -143,7 +156,7 @@ def _table(release: Release, balls: Sequence[BallResult], note: str, records: Co
     ]
     return Table(
         f"The balls, in the order in which they were found ({notes})",
-        ("ball", records.many, *(("at least",) if certified else ()), "radius", *shown),
+        ("ball", records.promised, *(("at least",) if certified else ()), "radius", *shown),
         rows,
     )
 

@@ -236,6 +236,7 @@ def colors(
     counts: Sequence[int],
     error: float | None,
     many: str,
+    true: str,
 ) -> Picture:
     """Return centers of red, green and blue as bars of these colors, as long as their counts.
 
@@ -245,6 +246,7 @@ def colors(
         counts: of each center.
         error: how far a count may be off; None if it is not known.
         many: what is counted.
+        true: the true count, as the subject of a sentence.
     """
     off = error or 0.0
     x = Axis.of(f"{many} nearest to the center", 0, max(1.0, *counts) + off, whole=True)
@@ -262,7 +264,7 @@ def colors(
     ]
     if error is not None:
         encoding = {"x": x.encoded("x2"), "x2": {"field": "x3"}, "y": y}
-        layers.append(layer("rule", "where the true count is", rows, encoding, "ink", strokeWidth=2))
+        layers.append(layer("rule", f"where {true} is", rows, encoding, "ink", strokeWidth=2))
     return Picture("The centers as colors", (plot(30 * len(found), layers),))
 
 

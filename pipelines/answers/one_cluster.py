@@ -20,7 +20,14 @@ from pipelines.answers.axis import Axis
 from pipelines.answers.earth import near, plane_of
 from pipelines.answers.maps import balls, close_up
 from pipelines.answers.picture import MOST_STRIPS, Picture, Row, Strip, strips
-from pipelines.answers.text import confidence, counted, nothing_found, number, on_grid, truth
+from pipelines.answers.text import (
+    confidence,
+    counted,
+    nothing_found,
+    number,
+    on_grid,
+    truth,
+)
 from pipelines.dates import grid_of
 from pipelines.quantities import Metres
 
@@ -36,7 +43,7 @@ _UNITS = "in the units of the columns"
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
     target, promised = release["params"]["target"], promises_of(Promises, release)
-    many = counted(release).many
+    many = counted(release).promised
     sentences = []
     if promised.missing is not None:
         sentences.append(
@@ -75,7 +82,7 @@ def unpromised(release: Release) -> str | None:
     if promises_of(Promises, release).missing is not None:
         return None
     smallest = accuracy.get("smallest_target")
-    many = counted(release).many
+    many = counted(release).promised
     begins = (
         f" At this budget, a ball with at least half as many {many} as the target is promised from a "
         f"target of {smallest:,} on."
@@ -94,19 +101,23 @@ def answer(release: Release, rows: Rows) -> Answer:
     if result is None:
         smallest = release["accuracy"].get("smallest_target")
         from_here = (
-            Fact(
-                "smallest target with a promise",
-                (f"{smallest:,} {records.many}",),
-                "of a ball with at least half as many, at this budget and domain",
-            ),
+            ()
+            if smallest is None
+            else (
+                Fact(
+                    "smallest target with a promise",
+                    (f"{smallest:,} {records.promised}",),
+                    "of a ball with at least half as many, at this budget and domain",
+                ),
+            )
         )
         return nothing_found(
             "cluster",
-            f"Either no small ball contains about {target:,} {records.many}, or the noise at this budget "
+            f"Either no small ball contains about {target:,} {records.promised}, or the noise at this budget "
             "hides it.",
             facts=(
-                Fact("asked for", (f"{target:,} {records.many}",), "in a small ball"),
-                *(from_here if smallest else ()),
+                Fact("asked for", (f"{target:,} {records.promised}",), "in a small ball"),
+                *from_here,
             ),
             advice=tuple((phrase, records.read(sentence)) for phrase, sentence in _ADVICE),
         )
@@ -127,8 +138,8 @@ def answer(release: Release, rows: Rows) -> Answer:
             f"{records.by}"
         ),
         lead=(
-            f"A small ball for a target of {target:,} {records.many}, found with differential privacy. The "
-            f"release hides whether any one {records.one} was in the data. The center was computed from "
+            f"A small ball for a target of {target:,} {records.promised}, found with differential privacy. "
+            f"The release hides whether any one {records.one} was in the data. The center was computed from "
             f"noisy sums. It was not taken from any {records.one}."
         ),
         facts=(
@@ -146,7 +157,7 @@ def certified(result: Result, release: Release) -> tuple[Fact, ...]:
     """Return how many rows the ball surely holds, and how small it is, if the release says it."""
     sure, facts = f"with probability {confidence(release)}", []
     if result.at_least is not None:
-        facts.append(Fact("at least", (f"{result.at_least:,} {counted(release).many}",), sure))
+        facts.append(Fact("at least", (f"{result.at_least:,} {counted(release).promised}",), sure))
     if result.radius_factor is not None:
         times = f"{number(result.radius_factor, 3)} times the smallest radius"
         facts.append(Fact("at most", (times,), f"that holds the target, {sure}"))

@@ -30,7 +30,7 @@ _NOISE = {
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    promised, many = promises_of(Promises, release), counted(release).many
+    promised, many = promises_of(Promises, release), counted(release).promised
     of_value = "of the value" if len(domain_of(release)["lower"]) == 1 else "of every column's value"
     sentences = []
     if promised.rank_error is not None:
@@ -59,7 +59,7 @@ def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
     columns, records = domain_of(release)["columns"], counted(release)
     name = _name(release["task"], release["params"])
-    lead = _NOISE[release["method"]].format(one=records.one, many=records.many)
+    lead = _NOISE[release["method"]].format(one=records.one, many=records.promised)
     if len(columns) > 1:
         several = result_of(ColumnsResult, release)
         if several is None:

@@ -25,7 +25,6 @@ from pipelines.answers.text import (
     counted,
     if_all,
     in_share,
-    kept_rows,
     nothing_found,
     number,
     on_grid,
@@ -40,7 +39,7 @@ _CURVE = 3
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    promised, many = promises_of(Promises, release), counted(release).many
+    promised, many = promises_of(Promises, release), counted(release).promised
     sentences = []
     if promised.rank_error is not None:
         sentences.append(
@@ -74,7 +73,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         else f"from {on_grid(low, step)} to {on_grid(high, step)}{if_all(release, low, high)}"
         for low, high in zip(result.lows or empty, result.highs or empty, strict=True)
     ]
-    theirs = f"all true quantiles{' of the kept rows' if kept_rows(release) else ''}"
+    theirs = f"all true quantiles{' of the kept rows' if records.kept else ''}"
     all_true = f", like {theirs} with probability {confidence(release)}"
     ranges = [
         ""
@@ -97,13 +96,13 @@ def answer(release: Release, rows: Rows) -> Answer:
     typical = promises_of(Promises, release).typical_rank_error
     error = ""
     if typical is not None:
-        error = f" The standard error of a rank is about {number(typical, 3)} {records.many}."
+        error = f" The standard error of a rank is about {number(typical, 3)} {records.promised}."
     several = "One quantile" if len(pairs) == 1 else f"{len(pairs)} quantiles"
     return Answer(
         headline=f"{several} of {column}{records.by}",
         lead=(
-            f"About the given share of the {records.many} lies at or below each value.{error}{sure} Values "
-            f"are points of the grid. They were not taken from any {records.one}."
+            f"About the given share of the {records.promised} lies at or below each value.{error}{sure} "
+            f"Values are points of the grid. They were not taken from any {records.one}."
         ),
         facts=facts if len(facts) <= _MOST_FACTS else (facts[_middle(result.probabilities)],),
         figures=(Figure(_picture(release, result), "The released quantiles"),),
@@ -125,7 +124,7 @@ def _middle(probabilities: Sequence[float]) -> int:
 
 def _picture(release: Release, result: Result) -> Picture:
     """Return the quantiles as a curve with a band, or two and fewer as dots with intervals."""
-    column, many = domain_of(release)["columns"][0], counted(release).many
+    column, many = domain_of(release)["columns"][0], counted(release).promised
     lows, highs = result.lows or (), result.highs or ()
     sure = f"where {true_one(release)} is, with probability {confidence(release)}"
     if len(result.values) < _CURVE:

@@ -49,7 +49,7 @@ def promises(release: Release) -> list[str]:
 
 def unpromised(release: Release) -> str | None:
     """See `Answers.unpromised`."""
-    many = counted(release).many
+    many = counted(release).promised
     return (
         f"How evenly {many} lie in a cell is not known, so a rectangle that cuts cells has an error beside "
         "the noise. Its bounds in the release hold all the same. "
@@ -63,14 +63,14 @@ def answer(release: Release, rows: Rows) -> Answer:
     if result is None:
         return nothing_found("rectangle")
     columns = domain_of(release)["columns"]
-    many = records.many
+    many = records.promised
     lead = (
         f"The number of {many} in any rectangle follows from the {result.cells:,} cells in "
         f"{place_of_table(release)}."
     )
     if result.ranges:
         lead += f" With probability {confidence(release)} the bounds of all rectangles below hold."
-    headers = (" by ".join(columns), records.many, "standard error", "at least", "at most")
+    headers = (" by ".join(columns), many, "standard error", "at least", "at most")
     return Answer(
         headline=f"Counts of rectangles of {' and '.join(columns)}{records.by}",
         lead=lead,
@@ -115,7 +115,7 @@ def _figures(release: Release, rows: Rows, ranges: tuple[Rectangle, ...]) -> tup
         names, what = listed([_sides(each) for each in some], "rectangle")
         shown = [Row(name, each.count, each.low, each.high) for name, each in zip(names, some, strict=True)]
         strip = Strip.around(many, shown, what, whole=True)
-        sure = f"where the true count is, with probability {confidence(release)}"
+        sure = f"where {truth(release, 'the true count')} is, with probability {confidence(release)}"
         figures.append(Figure(strips("Counts of rectangles", [strip], "released count", sure), "Rectangles"))
     return tuple(figures)
 

@@ -31,13 +31,14 @@ from pipelines.answers.text import (
     Counted,
     beside,
     counted,
-    kept_rows,
     key_names,
     nothing_found,
     number,
     place_of_table,
     plain,
     row_key,
+    true_one,
+    truth,
 )
 from pipelines.dates import Span, TimeColumn, times_of
 from pipelines.quantities import after, titled
@@ -59,24 +60,24 @@ _MOST_MEASURES = 6
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    promised, records = promises_of(Promises, release), _records(release)
-    groups = _grouped(release)
+    promised, bounds = promises_of(Promises, release), release.get("contributions")
+    records, groups = counted(release) if bounds is None else Counted(kept=True), _grouped(release)
     whose = " of each group" if promised.found_from is None else " of any one group"
     each, sentences = whose if groups else "", []
-    truth, of_values, quantile = "the truth", "the truth", "the true quantile"
-    all_of_them, bounds = f"all {records.many}", release.get("contributions")
+    of_counts, of_values, quantile = "the truth", "the truth", "the true quantile"
+    all_of_them = f"all {records.promised}"
     if bounds is not None:
-        truth = of_values = quantile = "that of the rows that contributions keeps"
+        of_counts = of_values = quantile = "that of the rows that contributions keeps"
         all_of_them = "all rows that contributions keeps"
-    elif kept_rows(release):  # how many units there are does not depend on which rows are kept
+    elif records.kept:  # how many units there are does not depend on which rows are kept
         of_values = quantile = "that of the kept rows"
-        all_of_them = "all kept rows"
     whole = bounds is not None and bounds.get("clamp") == "unit"
     moved = f", with values{' and sums of units' if whole else ''} moved to the bounds"
     if promised.count_error is not None:
-        sentences.append(f"The number of {records.many}{each} is within {promised.count_error:,} of {truth}.")
+        within = f"{promised.count_error:,} of {of_counts}"
+        sentences.append(f"The number of {records.many}{each} is within {within}.")
     if promised.units_error is not None:
-        sentences.append(f"The number of units{each} is within {promised.units_error:,} of {truth}.")
+        sentences.append(f"The number of units{each} is within {promised.units_error:,} of {of_counts}.")
     rows, above = f"the released number of {records.many}", ", if that is above 0"
     if release["privacy"]["neighbors"] == "replace_one" and not groups and bounds is None:
         rows, above = f"the number of {records.many}, which is public", ""
@@ -97,16 +98,17 @@ def promises(release: Release) -> list[str]:
             )
     if promised.rank_error is not None:
         sentences.append(
-            f"Each quantile{each} is within {promised.rank_error:,} {records.many} of its rank, and its "
+            f"Each quantile{each} is within {promised.rank_error:,} {records.promised} of its rank, and its "
             f"interval holds {quantile}."
         )
     if promised.extreme_error is not None:
         sentences.append(
-            f"Each minimum or maximum{each} is within {promised.extreme_error:,} {records.many} of the end "
-            f"of {all_of_them}{' in it' if groups else ''}."
+            f"Each minimum or maximum{each} is within {promised.extreme_error:,} {records.promised} of the "
+            f"end of {all_of_them}{' in it' if groups else ''}."
         )
     if promised.found_from is not None:
-        sentences.append(f"A group with at least {promised.found_from:,} {_units(release)} is released.")
+        many, kept = f"at least {promised.found_from:,} {_units(release)}", records.kept
+        sentences.append(f"A group {f'in which {many} keep rows' if kept else f'with {many}'} is released.")
     return sentences
 
 
@@ -121,9 +123,11 @@ def answer(release: Release, rows: Rows) -> Answer:
     """See `Answers.answer`."""
     result, records = result_of(Result, release), _records(release)
     if result is None:
+        kept = counted(release).kept
+        few = "In no group do enough units keep rows" if kept else f"No group has enough {_units(release)}"
         return nothing_found(
             "group",
-            f"No group has enough {_units(release)} for its key to be released. A key that is null, or "
+            f"{few} for its key to be released. A key that is null, or "
             "cannot be read as the type of its column, makes no group.",
             advice=(
                 ("Fewer, larger groups.", "A day instead of an hour, or fewer key columns."),
@@ -148,7 +152,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         Fact(
             _name(value, columns),
             (_shown(value, records.many, release),),
-            _off(value, records.many, _column(value, columns)),
+            _off(value, records.promised, _column(value, columns)),
             said=value is first,
         )
         for value in result.values
@@ -163,7 +167,7 @@ def answer(release: Release, rows: Rows) -> Answer:
 
 def _records(release: Release) -> Counted:
     """Return what is counted: rows also with a unit, where its rows remain several records."""
-    return counted(release) if release.get("contributions") is None else Counted()
+    return counted(release) if release.get("contributions") is None else Counted("kept row")
 
 
 def _units(release: Release) -> str:
@@ -291,7 +295,7 @@ def _unknown(release: Release, rows: Any, name: str) -> NDArray[np.bool_]:
 
 def _of_all(release: Release, values: Sequence[Value], many: str) -> tuple[Figure, ...]:
     """Return a picture of the measures of all records, each on its own axis."""
-    columns, parts, ranks, many = domain_of(release)["columns"], [], False, _kept(release, many)
+    columns, parts, ranks = domain_of(release)["columns"], [], False
     for each in values:
         if each.value is not None and not _says_nothing(each.measure, each.error, each.column, release):
             row = Row("", each.value, each.low, each.high)
@@ -300,14 +304,15 @@ def _of_all(release: Release, values: Sequence[Value], many: str) -> tuple[Figur
             ranks = ranks or _of_rank(each.measure)
             column = _column(each, columns)
             parts.append(Strip(_axis_of(each.measure, column, many, row.shown), [row]))
-    interval = "± standard error, or where the true quantile is" if ranks else _STANDARD_ERROR
+    true = truth(release, "the true quantile")
+    interval = f"± standard error, or where {true} is" if ranks else _STANDARD_ERROR
     drawn = strips("The measures", parts[:MOST_STRIPS], "the released value", interval)
     return (Figure(drawn, "The measures, each on its own axis"),) if parts else ()
 
 
 def _of_groups(release: Release, rows: Any, named: list[str], many: str) -> tuple[Figure, ...]:
     """Return a picture of each of the first measures, of the groups in the table of the report."""
-    columns, by, many = domain_of(release)["columns"], release["group_by"], _kept(release, many)
+    columns, by = domain_of(release)["columns"], release["group_by"]
     order, figures, groups_in_all = _order(release, rows, named), [], len(rows[named[0]])
     rows = {key: column[order] for key, column in rows.items()}  # of all groups that would take much memory
     for name in named[:_MOST_MEASURES]:
@@ -324,17 +329,12 @@ def _of_groups(release: Release, rows: Any, named: list[str], many: str) -> tupl
         measure = name.removesuffix(f"_{at}") if len(columns) > 1 else name
         column = None if measure in ("count", "units") else columns[at]
         axis = _axis_of(measure, column, many, [value for row in shown for value in row.shown])
-        interval = "where the true one is" if ranks else _STANDARD_ERROR
+        interval = f"where {true_one(release)} is" if ranks else _STANDARD_ERROR
         strip = Strip(axis, shown, ", ".join(key_names(by)))
         drawn = strips(axis.title, [strip], "the released value", interval)
         some = f", of the groups with the largest {named[0]}" if groups_in_all > len(order) else ""
         figures.append(Figure(drawn, f"{axis.title}{some}"))
     return tuple(figures)
-
-
-def _kept(release: Release, many: str) -> str:
-    """Return what counts are of: kept rows, where contributions leave out others."""
-    return f"kept {many}" if release.get("contributions") else many
 
 
 def _with_ends(release: Release, rows: Any, name: str, axis: int) -> tuple[NDArray[Any], ...]:

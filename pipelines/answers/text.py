@@ -64,19 +64,26 @@ class Counted:
     Args:
         one: the noun for one record.
         by: how the rows of a unit became its record, as an addition to a headline; empty without a unit.
+        kept: whether these are rows that units keep, beside others that they may have.
     """
 
     one: str = "row"
     by: str = ""
+    kept: bool = False
 
     @property
     def many(self) -> str:
         """The plural of the noun."""
         return f"{self.one}s"
 
+    @property
+    def promised(self) -> str:
+        """What promises count, in the plural: a unit may have kept no row of those that it has somewhere."""
+        return "kept rows" if self.kept else self.many
+
     def read(self, text: str) -> str:
-        """Return a text of core, which calls a record a row, with the noun for a record."""
-        return re.sub(r"\brow(s?)\b", rf"{self.one}\1", text)
+        """Return a text of core, which calls a record a row, with the nouns for one record and for many."""
+        return re.sub(r"\brows?\b", lambda found: self.one if found[0] == "row" else self.promised, text)
 
 
 def spent_delta(privacy: Mapping[str, Any]) -> float:
@@ -88,7 +95,12 @@ def counted(release: Mapping[str, Any]) -> Counted:
     """Return what a plan or a release counts: rows, with a unit its records, or the records that rows are."""
     privacy = release.get("privacy", {})
     if privacy.get("unit") is not None:
-        return Counted("unit", "" if _counts_alone(release) else _BY.get(privacy.get("keep"), ""))
+        by = "" if _counts_alone(release) else _BY.get(privacy.get("keep"), "")
+        bounds = release.get("contributions")
+        if bounds is not None and "rows" in bounds:  # a function gets all rows of a unit in a group
+            by = ", by the rows that units keep"
+        last = privacy.get("keep") == "last" and not _counts_alone(release)
+        return Counted("unit", by, last or kept_rows(release))
     return Counted() if privacy.get("count") is None else Counted("record")
 
 
@@ -106,13 +118,13 @@ def kept_rows(release: Mapping[str, Any]) -> bool:
 
 def truth(release: Mapping[str, Any], word: str = "the truth") -> str:
     """Return what errors are measured from: the truth, or that of the rows that units keep."""
-    return "that of the kept rows" if kept_rows(release) else word
+    return "that of the kept rows" if counted(release).kept else word
 
 
 def if_all(release: Release, low: Any, high: Any, axis: int = 0) -> str:
     """Return what follows an interval of a column, in data units: that it says nothing, where it does not."""
     whole = the_domain(release, low, high, axis)
-    return whole and f"{whole}, as is usual where there are no {counted(release).many}"
+    return whole and f"{whole}, as is usual where there are no {counted(release).promised}"
 
 
 def the_domain(release: Release, low: Any, high: Any, axis: int = 0) -> str:

@@ -9,7 +9,7 @@ from pipelines.answers.text import counted, nothing_found, number, on_grid
 
 def promises(release: Release) -> list[str]:
     """See `Answers.promises`."""
-    promised, many = promises_of(Promises, release), counted(release).many
+    promised, many = promises_of(Promises, release), counted(release).promised
     return [
         f"The threshold mislabels at most {promised.errors:,} {many} more than the best threshold.",
         f"For at least {promised.records_needed:,} {many}, these are at most {number(100 * promised.alpha)}% "
@@ -35,7 +35,7 @@ def answer(release: Release, rows: Rows) -> Answer:
         ),
         lead=(
             f"The threshold was learned with differential privacy. It makes at most {promised.errors:,} "
-            f"mistakes more than the best threshold for these {records.many}."
+            f"mistakes more than the best threshold for these {records.promised}."
         ),
         facts=(Fact("threshold", (threshold,), said=True),),
         figures=(_figure(release, result),),

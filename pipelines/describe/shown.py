@@ -121,7 +121,7 @@ def _ranks(
     promised = [promises_of(Promises, each) for each in ranks]
     typical = max(each.typical_rank_error or 0 for each in promised)
     worst = max(each.rank_error or 0 for each in promised)
-    many = counted(ranks[0]).many
+    many = counted(ranks[0]).promised
     says = (
         f"With probability {confidence(ranks[0])}, all quantiles of a column are within {worst:,} {many} of "
     )

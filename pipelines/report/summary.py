@@ -65,9 +65,15 @@ def _of_groups(release: Mapping[str, Any]) -> list[str]:
         *([f"... and {more:,} more group{'s' if more > 1 else ''}"] if more else []),
         *_promised(groups[0][1]),
         "",
-        *(f"{fact.name.capitalize()}: {', '.join(fact.lines)}." for fact in kept_facts(release)),
+        *map(_said, kept_facts(release)),
         f"All groups together spent {spent(privacy)}.",
     ]
+
+
+def _said(fact: Fact) -> str:
+    """Return a fact as a sentence."""
+    note = f" ({fact.note})" if fact.note else ""
+    return f"{fact.name.capitalize()}: {', '.join(fact.lines)}{note}."
 
 
 def summary(release: Mapping[str, Any], answer: Answer) -> list[str]:

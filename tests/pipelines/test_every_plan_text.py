@@ -128,7 +128,8 @@ def a_plan_of_pure_draws() -> list[str]:
 
 
 def a_plan_of_groups() -> list[str]:
-    made = planned("a median", {**by_group(), "notes": ["Of a group."], "ledger": {"says": "Left."}})
+    said = {**by_group(), "notes": ["Of a group."], "ledger": {"says": "Left."}}
+    made = planned("a median", said, unit="who")
     made["output"] = "releases/y"
     return printed(made, show_grouped)
 
@@ -141,7 +142,7 @@ def a_plan_of_questions() -> list[str]:
 
 
 def a_group() -> dict[str, Any]:
-    made = planned("a median", by_group())
+    made = planned("a median", by_group(), unit="who")
     return {key: value for key, value in made.items() if key not in ("ledger", "needs")}
 
 
@@ -165,10 +166,12 @@ def what_groups_spend(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> list[str
     by = {"columns": ["city", "day"], "keys": [["a", 1], ["b", 2], ["c", 3]]}
     one = {**changes("median"), **LINE, "group_by": by, "input.checks": ...}
     unit = {**one, "input.unit": "who", "contributions": {"groups": 2}}
+    alone, everywhere = ({**unit, "contributions": {"groups": most}} for most in (1, 3))
     function = {**FUNCTION, "group_by": by, "input.unit": "who", "contributions": {"groups": 2}}
     replaced = {**one, "privacy.neighbors": "replace_one"}
     budget, each, found = Budget(0.625, 1e-9), SimpleNamespace(hides=None), []
-    for asked, copies, changed in ((one, 1, 1), (unit, 2, 1), (function, 2, 1), (replaced, 1, 2)):
+    cases = ((one, 1, 1), (unit, 2, 1), (alone, 1, 1), (everywhere, 3, 1), (function, 2, 1), (replaced, 1, 2))
+    for asked, copies, changed in cases:
         job = cast(GroupsJob, check_job(bench.changed(asked)))
         plan = GroupedPlan(cast(Plan, each), budget, changed, copies, cast(Any, None))
         found += [grouped_plan._says(job, plan), *grouped_plan._notes(job, plan)]

@@ -124,7 +124,8 @@ OF_ROWS = (
     "Rows without a value are left out",
     "Rows with a null, NaN or infinity in a used column are left out, and so are rows without person",
     "rows inside and outside of the balls",  # which `shoal screen` tells apart
-    "of the kept rows",
+    "kept rows",
+    "units keep rows",
     "(all rows of one person)",  # which is what a unit is
 )
 
@@ -133,7 +134,7 @@ def misnamed(text, keep):
     """Return each place where a text speaks of a row other than of what a unit's rows became."""
     by = counted({"privacy": {"unit": "person", "keep": keep}}).by
     plain = " ".join(re.sub(r"<[^>]*>", " ", text).replace("&#39;", "'").split())
-    for said in (by, by.removeprefix(", by "), *OF_ROWS, _KEPT[keep]):
+    for said in (_KEPT[keep], by, by.removeprefix(", by "), *OF_ROWS):
         plain = plain.replace(said, "")
     return re.findall(r".{0,40}\brows?\b.{0,40}", plain, re.IGNORECASE)
 

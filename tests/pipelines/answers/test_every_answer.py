@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.answers.answer import Rows
 from pipelines.report.summary import summary
 from pipelines.tasks import TASKS
 from tests.pipelines.answers.made_up import CASES, ROWS
@@ -35,8 +36,12 @@ def release_of(name: str) -> dict[str, Any]:
 
 
 def told(name: str) -> Iterator[str]:
+    """Yield the lines of the answer of a made-up release; see `told_of`."""
+    yield from told_of(release_of(name), ROWS.get(name))
+
+
+def told_of(release: dict[str, Any], rows: Rows) -> Iterator[str]:
     """Yield the lines of an answer: headline, lead, a terminal's, that of a group, and its pictures."""
-    release, rows = release_of(name), ROWS.get(name)
     answer = TASKS[release["task"]].answers.answer(release, rows)
     yield from (answer.headline, answer.lead, *filter(None, summary(release, answer)), answer.brief)
     yield from (f"{phrase} {sentence}" for phrase, sentence in answer.advice)

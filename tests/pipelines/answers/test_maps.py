@@ -62,7 +62,7 @@ def test_three_columns_may_be_colors():
     assert of_colors(["R", "g", "b"]) and of_colors(["red", "green", "blue"])
     assert not of_colors(["b", "g", "r"]) and not of_colors(["x", "y", "z"])
     domain = {"columns": ["r", "g", "b"], "lower": [0, 0, 0], "upper": [255, 255, 255]}
-    bars = rows_of(colors(domain, [(255.0, 128.0, 0.0)], [40], 5.0, "rows"), "bar")
+    bars = rows_of(colors(domain, [(255.0, 128.0, 0.0)], [40], 5.0, "rows", "the true count"), "bar")
     assert [(row["color"], row["x"], row["x2"], row["x3"]) for row in bars] == [("#ff8000", 40, 35.0, 45.0)]
 
 
