@@ -31,9 +31,7 @@ _SLICE = 1 << 16
 _LOOKED_AT = 8
 """Keys for each slice and part that tell where to cut: of these, a slice has an eighth too many at most."""
 
-_HASHED = 1 << 16
-"""Keys that are hashed together: more take memory, and no less time."""
-
+_HASHED = 1 << 16  # keys that are hashed together: more take memory, and no less time
 _FEW = 2
 """Largest mean count for which keys are repeated instead of carrying their counts."""
 
@@ -383,8 +381,7 @@ def shard_of(keys: Keys, shards: int) -> NDArray[np.uint16]:
     """Return the shard of each key, which follows from the key alone, shape (m,)."""
     found = np.empty(len(keys), dtype=np.uint16)
     for start in range(0, len(keys), _HASHED):
-        here = slice(start, start + _HASHED)
-        found[here] = _shard_of(keys[here], shards)
+        found[start : start + _HASHED] = _shard_of(keys[start : start + _HASHED], shards)
     return found
 
 
