@@ -101,7 +101,7 @@ def answer(release: Release, rows: Rows) -> Answer:
     together = sum(ball.count for ball in balls)
     share = f", {number(100 * together / result.rows, 3)}% of about {result.rows:,}" if result.rows else ""
     error = promises_of(Promises, release).count_error
-    of_kept = f" of {truth(release)}" if records.kept else ""
+    of_kept = " of those of the kept rows" if records.kept else ""
     within = "" if error is None else f"counts are within {error:,}{of_kept}, {_sure(release)}"
     return Answer(
         headline=(
