@@ -193,7 +193,7 @@ def _read(
     system, path = filesystem(file.path)
     with system.open_input_file(path) as opened:
         footer = pq.read_metadata(opened)
-        schema = footer.schema.to_arrow_schema()
+        schema = _schema_of(footer).to_arrow_schema()
         check_columns(file, schema, used, unit, order)
         kinds = {name: schema.field(name).type for name in (*filter(None, (unit,)), *others)}
         if every or any(map(pa.types.is_dictionary, kinds.values())):
@@ -256,6 +256,15 @@ def _with_folders(
         yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
 
+def _schema_of(footer: pq.FileMetaData) -> pq.ParquetSchema:
+    """Return the schema of a footer, which does not hold it: `footer.schema` and the footer hold each other.
+
+    Footers of many row groups are large. Those of row groups read before would stay in memory until Python
+    collects cycles.
+    """
+    return pq.ParquetSchema(footer)
+
+
 def _may_be_long(kind: pa.DataType) -> bool:
     return not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind))
 
@@ -270,10 +279,11 @@ def _look_at_texts(
     Arrow cannot make a dictionary of a column that also has other encodings, such as deltas; see
     `as_stored`.
     """
-    leaves = map(footer.schema.column, range(footer.num_columns))
+    schema = _schema_of(footer)
+    leaves = map(schema.column, range(footer.num_columns))
     # the path of a field v in a column u is u.v, which may also be the name of a column
     leaf = next(i for i, each in enumerate(leaves) if each.path == each.name == column)
-    if footer.schema.column(leaf).physical_type != "BYTE_ARRAY":
+    if schema.column(leaf).physical_type != "BYTE_ARRAY":
         return False, 1.0, 0
     if _first_row(opened, footer, row_group, column, kept=False) is None:
         return False, 1.0, 0
@@ -299,10 +309,10 @@ def _dictionaries(opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int
     memory, although it takes a few bytes of the file. See `_look_at_texts` for which ones are kept. In lists,
     levels may take as many bytes as indices.
     """
-    found = []
+    found, schema = [], _schema_of(footer)
     for leaf in range(footer.num_columns):
-        path = footer.schema.column(leaf).path
-        if footer.schema.column(leaf).physical_type != "BYTE_ARRAY":
+        path = schema.column(leaf).path
+        if schema.column(leaf).physical_type != "BYTE_ARRAY":
             continue
         parquet = pq.ParquetFile(opened, metadata=footer, read_dictionary=[path], buffer_size=_FETCHED)
         batches = parquet.iter_batches(1, row_groups=[row_group], columns=[path], use_threads=False)
@@ -315,7 +325,7 @@ def _dictionaries(opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int
             continue
         chunk = footer.row_group(row_group).column(leaf)  # it aborts the process on damaged chunks
         rest = chunk.total_uncompressed_size - _written(held[0].dictionary)
-        of_row = _INDEX if path == footer.schema.column(leaf).name else 2 * _INDEX
+        of_row = _INDEX if path == schema.column(leaf).name else 2 * _INDEX
         known = chunk.has_dictionary_page and _OF_DICTIONARIES.issuperset(chunk.encodings)
         if known and rest <= of_row * chunk.num_values:
             found.append(path)

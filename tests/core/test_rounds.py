@@ -23,6 +23,7 @@ from core.rounds import (
     total_in_memory,
     total_of_stored,
 )
+from core.stored import Store, Stored
 from tests.core.seeded import SeededNoise
 
 NOISE = SeededNoise(0)
@@ -58,14 +59,26 @@ class Sum:
         return replace(self, seen=(*self.seen, aggregate))
 
 
+class Total(int):
+    """A number that can be stored, or split into shards."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def split(self, shards: int) -> list["Total"]:
+        return [Total(self // shards + (place < self % shards)) for place in range(shards)]
+
+
 @dataclass(frozen=True)
 class Parts:
     """Three examiners, of which each finds what is due to it."""
 
     examiners: int = 3
+    shards: int = 1
 
-    def arrange(self, aggregate: int) -> int:
-        return 10 * aggregate
+    def arrange(self, aggregate: Stored, store: Store) -> int:
+        assert len(aggregate) == self.shards
+        return 10 * sum(aggregate)
 
     def examine(self, arranged: int, part: int) -> int:
         return arranged * 100**part
@@ -113,7 +126,7 @@ def test_a_round_looks_as_often_as_it_says_and_is_then_what_it_became() -> None:
 
     assert total_in_memory(Watched(looks=2), [block(3)], 2) == 6
     assert seen == [("coarse", 2), ("coarse", 2, 6), ("coarse", 2, 6, 6)]
-    became = SimpleNamespace(floor=None, summarize=lambda *_: 7, examination=Parts())
+    became = SimpleNamespace(floor=None, summarize=lambda *_: Total(7), examination=Parts())
     begun: Any = SimpleNamespace(looks=1, floor=None, summarize=lambda *_: 5, finer=lambda *_: became)
     begun.coarse = lambda _: begun
     assert total_in_memory(begun, [block()], 1) == 70 + 7000 + 700_000
@@ -121,7 +134,8 @@ def test_a_round_looks_as_often_as_it_says_and_is_then_what_it_became() -> None:
 
 
 def test_all_examiners_find_something_in_what_is_arranged_once() -> None:
-    assert examined(Sum(examination=Parts()), 7) == 70 + 7000 + 700_000
+    for shards in (1, 4):
+        assert examined(Sum(examination=Parts(shards=shards)), Total(7)) == 70 + 7000 + 700_000
     assert total_of_stored(Sum(examination=Parts()), 7, 1) == 70 + 7000 + 700_000  # type: ignore[arg-type]
 
 

@@ -159,3 +159,14 @@ def test_the_nodes_that_stand_for_components_are_found_through_long_chains():
         assert found.forest(*ends, 1).tolist() == [0]
         assert found.forest(*ends, 1).tolist() == []
     assert (found.of(np.arange(n, dtype=np.int32)) == 0).all()
+
+
+@pytest.mark.usefixtures("_small")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_weights_and_ids_reach_the_ends_of_their_types(seed):
+    rng = np.random.default_rng(seed)
+    ids = np.append(np.sort(rng.choice(2**31 - 1, 20, replace=False)), 2**31 - 1)
+    weights = rng.choice([0, 1, 2**31 - 1, 2**31, 2**32 - 1], 150)
+    graph, edges = graph_of(np.column_stack([ids[rng.integers(0, 21, (150, 2))], weights]))
+    assert of_graph(graph, edges) == listed(edges)
+    assert of_graph(next(spanning_forests(graph)), edges) == kruskal(listed(edges))[0]
