@@ -8,8 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from core.distinct import distinct
-from core.graphs.edges import WeightedEdges, ends_of, is_small, nodes_of
+from core.graphs.edges import WeightedEdges, ends_of, ids_of, is_small
 from core.stored import Store, Stored
 
 Ints = NDArray[np.int64]
@@ -54,8 +53,8 @@ class ByWeight:
         ids, nodes, numbers = _numbering(edges)
         windows, sizes = [], []
         for keys, weights in _sorted(edges, _ends(edges), store.another()):
-            ends = (end if ids is None else np.searchsorted(ids, end) for end in ends_of(keys))
-            u, v = (end.astype(np.int32) for end in ends)
+            ends = (end.astype(np.int32) for end in ends_of(keys))  # as ids are, which would be copied
+            u, v = (end if ids is None else np.searchsorted(ids, end).astype(np.int32) for end in ends)
             windows.append(store.put((u, v, weights)))
             sizes.append(len(keys))
         return cls(nodes, numbers, tuple(windows), tuple(sizes), store)
@@ -84,9 +83,7 @@ def _numbering(edges: Stored) -> tuple[Numbers | None, int, int]:
     """
     largest = max((int(ends_of(part.keys)[1].max(initial=-1)) for part in edges), default=-1)
     if not is_small(largest, len(edges)):
-        ids = np.zeros(0, dtype=np.int32)
-        for part in edges:
-            ids = distinct(np.sort(np.append(ids, nodes_of(part.keys).astype(np.int32)), kind="stable"))
+        ids = ids_of(edges)
         return ids, len(ids), len(ids)
     occurs = np.zeros(largest + 1, dtype=np.bool_)
     for part in edges:

@@ -1,5 +1,6 @@
 """Edge lists as aggregates."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -200,6 +201,14 @@ def _lower_ends(keys: Ints) -> int:
     """Count the nodes that are the lower end of edges of ascending keys."""
     ids = (keys[max(0, part.start - 1) : part.stop] >> 31 for part in _parts(keys))
     return sum(int(np.count_nonzero(np.diff(some))) for some in ids) + (len(keys) > 0)
+
+
+def ids_of(parts: Iterable[Edges | WeightedEdges]) -> Numbers:
+    """Return the ids of the nodes that occur in some parts: ascending, shape (nodes,)."""
+    ids = np.zeros(0, dtype=np.int32)
+    for part in parts:
+        ids = distinct(np.sort(np.append(ids, nodes_of(part.keys).astype(np.int32)), kind="stable"))
+    return ids
 
 
 def is_small(largest: int, edges: int) -> bool:

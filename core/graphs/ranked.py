@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.distinct import distinct
-from core.graphs.edges import ends_of, is_small, nodes_of
+from core.graphs.edges import ends_of, ids_of, is_small
 from core.stored import InMemory, Store, Stored
 
 Ints = NDArray[np.int64]
@@ -141,23 +141,15 @@ def _ranges(starts: Numbers, sizes: Numbers) -> Numbers:
     return places
 
 
-def _ids_of(edges: Stored) -> Ints:
-    """Return the ids of the nodes that occur: ascending, shape (nodes,)."""
-    ids = np.zeros(0, dtype=np.int64)
-    for part in edges:
-        ids = distinct(np.sort(np.concatenate([ids, nodes_of(part.keys)]), kind="stable"))
-    return ids
-
-
 def _numbering(edges: Stored) -> tuple[Callable[[Ints], Ints | Numbers], int]:
     """Return what numbers the nodes that occur 0, 1, ... by their ids, and how many these are.
 
     It has a table of all ids up to the largest where that is small beside the edges.
     """
-    ids = _ids_of(edges)
+    ids = ids_of(edges)
     nodes, largest = len(ids), int(ids[-1]) if len(ids) else 0
     if not is_small(largest, len(edges)):
-        return lambda some: np.searchsorted(ids, some), nodes
+        return lambda some: np.searchsorted(ids, some.astype(np.int32)), nodes
     table = np.zeros(largest + 1, dtype=np.int32)
     table[ids] = np.arange(nodes, dtype=np.int32)
     return lambda some: table[some], nodes
