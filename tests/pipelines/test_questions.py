@@ -313,7 +313,7 @@ def test_statistics_by_group_stand_beside_other_questions(bench: Bench, several:
     several["input"]["unit"] = "who"
     with_groups(several)
     shown = bench.shoal("plan", write(bench, several))
-    assert shown.exit_code == 0 and "A group with at least" in shown.stdout, shown.stderr
+    assert shown.exit_code == 0 and "A group in which at least" in shown.stdout, shown.stderr
     result = bench.shoal("run", write(bench, several))
     assert result.exit_code == 0, result.stderr
     release, out = bench.release(), bench.folder / "out"
