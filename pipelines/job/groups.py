@@ -23,7 +23,7 @@ from transforms.key_labels import LONGEST, UNITS, KeyValue, Truncate, label_of, 
 if TYPE_CHECKING:
     from transforms.group_keys import GroupKeys
 
-_PRIVATE = "private"
+PRIVATE = "private"
 
 MOST_GROUPS = 1000
 """Most groups of a task that asks about each of them by itself."""
@@ -41,7 +41,7 @@ _IN_TABLES = re.compile(
 
 
 def _place(value: str) -> str:
-    return value if value == _PRIVATE else absolute(value)
+    return value if value == PRIVATE else absolute(value)
 
 
 Keys = (
@@ -123,7 +123,7 @@ class GroupBy(JobPart):
     @cached_property
     def labels(self) -> Labels | None:
         """The public keys; None where they are private."""
-        if self.keys == _PRIVATE:
+        if self.keys == PRIVATE:
             return None
         if isinstance(self.keys, str):
             from transforms.public_keys import read_keys  # imports Arrow, as below
@@ -285,7 +285,7 @@ class StatisticsJob(GroupedJob, RowsJob):
         if self.params.parts > 1 and self.group_by is None:
             raise ValueError(f"params.parts is {self.params.parts}: without group_by the answer is one row.")
         groups = self.group_by
-        if groups is not None and groups.keys == _PRIVATE and self.unit in groups.columns:
+        if groups is not None and groups.keys == PRIVATE and self.unit in groups.columns:
             raise ValueError(
                 f"group_by.columns has {quoted(self.unit)}, which is input.unit: each group would have one "
                 "unit, and none could be released, so leave it out."
@@ -340,7 +340,7 @@ class GroupsJob(GroupedJob):
                     f"contributions is given, but {self.task} without group_by {self._without_groups}."
                 )
             return
-        if groups.keys == _PRIVATE:
+        if groups.keys == PRIVATE:
             raise ValueError(
                 f"group_by.keys is private: {self.task} answers for public keys alone, so give a list or a "
                 "file, which may have the keys that a run of statistics released."

@@ -7,6 +7,7 @@ from datetime import datetime
 from core.groups import AnyPlan
 from pipelines.errors import JobError
 from pipelines.job.job import Job
+from pipelines.job.key_files import key_files
 from pipelines.job.questions import QuestionsJob
 from pipelines.ledger.ledger import check_charge
 from pipelines.release import RELEASE, REPORT, read_output_id
@@ -17,7 +18,7 @@ from transforms.list_files import lies_within
 
 
 def check_apart(job: Job | QuestionsJob, files: Sequence[str], held: bool = False) -> None:
-    """Check that input, joined table, output and ledger are apart.
+    """Check that input, joined table, public keys, output and ledger are apart.
 
     A later run would read an output, a ledger or a joined table in the input as rows. A ledger with the name
     of a file of the output would be taken for that file. Rows that are `held` in memory are in no place.
@@ -34,6 +35,8 @@ def check_apart(job: Job | QuestionsJob, files: Sequence[str], held: bool = Fals
                 f"{name} is {place}: it lies in input.path {job.input.path}, where a later run could "
                 "read it as rows; give a path outside the input."
             )
+    if not held:
+        check_keys_apart(job)
     if job.privacy.ledger is None:
         return
     own = [os.path.realpath(open_folder(job.output).locate(name)) for name in files]
@@ -43,6 +46,21 @@ def check_apart(job: Job | QuestionsJob, files: Sequence[str], held: bool = Fals
             f"privacy.ledger is {job.privacy.ledger}: a run writes a file of this name to its output; give "
             "another path."
         )
+
+
+def check_keys_apart(job: Job | QuestionsJob) -> None:
+    """Check that no file of public keys lies in the input: its keys are released as they are.
+
+    Raises:
+        JobError: one does.
+        InputError: the input cannot be listed.
+    """
+    for name, place in key_files(job).items():
+        if lies_within(job.input.path, place):
+            raise JobError(
+                f"{name} is {place}: it lies in input.path {job.input.path}, but public keys are released as "
+                "they are, so they must not be rows of the input; give a list, or a file outside the input."
+            )
 
 
 def check_place(job: Job | QuestionsJob, plan: AnyPlan, clock: Callable[[], datetime]) -> None:

@@ -129,6 +129,16 @@ def test_a_wrong_file_of_keys_is_one_sentence(bench, refused, cities, says):
     assert says in refused(bench.run(job_of(**by(["city"], path))))
 
 
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_public_keys_are_no_rows_of_the_input(bench, refused, command):
+    """All of them are released as they are, also that of a single row; a link may lead to the input."""
+    pq.write_table(pa.table({"x": [0.25, 0.5, 0.75], "city": ["a", "b", "c"]}), bench.rows)
+    link = bench.folder / "keys.parquet"
+    link.symlink_to(bench.rows)
+    said = refused(bench.shoal(command, bench.write(bench.changed(job_of(**by(["city"], str(link)))))))
+    assert f"group_by.keys is {link}: it lies in input.path {bench.job['input']['path']}, but" in said
+
+
 def test_a_key_column_may_be_named_as_an_error(bench):
     given = by(["x_error"], "private") | {"input.derive": {"x_error": "city"}}
     released(bench, **given)
