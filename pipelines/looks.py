@@ -59,17 +59,17 @@ def look_at_ledger(job: Job | QuestionsJob, plan: AnyPlan) -> dict[str, Any]:
 
 
 def check_keys(job: Job | QuestionsJob) -> None:
-    """Check that no public keys are rows of the input, before they are read; the input need not be there.
+    """Check that public keys are not rows of the input, before they are read; the input need not be there.
 
     Raises:
         JobError: they are.
     """
     if key_files(job):
-        from pipelines.run.check_run import check_keys_apart  # imports Arrow, as reading keys does
+        from pipelines.run.check_run import check_public  # imports Arrow, as reading keys does
         from transforms.list_files import InputError
 
         with suppress(InputError):
-            check_keys_apart(job)
+            check_public(job)
 
 
 def check_left(job: Job | QuestionsJob, plan: AnyPlan) -> None:

@@ -14,29 +14,24 @@ from pipelines.release import RELEASE, REPORT, read_output_id
 from pipelines.run.delivery import delivery_of
 from pipelines.storage.locate import open_folder
 from pipelines.table import ATTEMPT
-from transforms.list_files import lies_within
+from transforms.list_files import lies_within, list_files
 
 
 def check_apart(job: Job | QuestionsJob, files: Sequence[str], held: bool = False) -> None:
-    """Check that input, joined table, public keys, output and ledger are apart.
+    """Check that input, public tables, output and ledger are apart.
 
-    A later run would read an output, a ledger or a joined table in the input as rows. A ledger with the name
-    of a file of the output would be taken for that file. Rows that are `held` in memory are in no place.
+    A later run would read an output or a ledger in the input as rows. A ledger with the name of a file of the
+    output would be taken for that file. Rows that are `held` in memory are in no place.
     """
-    join = job.input.join
-    places = {
-        "output": job.output,
-        "privacy.ledger": job.privacy.ledger,
-        "input.join.path": None if join is None else join.path,
-    }
+    places = {} if held else {"output": job.output, "privacy.ledger": job.privacy.ledger}
     for name, place in places.items():
-        if place is not None and not held and lies_within(job.input.path, place):
+        if place is not None and lies_within(job.input.path, place):
             raise JobError(
                 f"{name} is {place}: it lies in input.path {job.input.path}, where a later run could "
                 "read it as rows; give a path outside the input."
             )
     if not held:
-        check_keys_apart(job)
+        check_public(job)
     if job.privacy.ledger is None:
         return
     own = [os.path.realpath(open_folder(job.output).locate(name)) for name in files]
@@ -48,19 +43,28 @@ def check_apart(job: Job | QuestionsJob, files: Sequence[str], held: bool = Fals
         )
 
 
-def check_keys_apart(job: Job | QuestionsJob) -> None:
-    """Check that no file of public keys lies in the input: its keys are released as they are.
+def check_public(job: Job | QuestionsJob) -> None:
+    """Check that no table that must be public is of the input: public keys are released as they are.
 
     Raises:
-        JobError: one does.
+        JobError: one is.
         InputError: the input cannot be listed.
     """
-    for name, place in key_files(job).items():
-        if lies_within(job.input.path, place):
+    join = {} if job.input.join is None else {"input.join.path": job.input.join.path}
+    for name, place in {**join, **key_files(job)}.items():
+        if _is_of_input(job.input.path, place):
             raise JobError(
-                f"{name} is {place}: it lies in input.path {job.input.path}, but public keys are released as "
-                "they are, so they must not be rows of the input; give a list, or a file outside the input."
+                f"{name} is {place}: it lies in input.path {job.input.path}, but it must be public, and rows "
+                "of the input are not; give a file outside the input."
             )
+
+
+def _is_of_input(path: str, place: str) -> bool:
+    """Return whether a file lies in the input, or is one of its files by another name."""
+    if lies_within(path, place):
+        return True
+    files = list_files(path) if os.path.isfile(place) else []
+    return any(os.path.samefile(each.path, place) for each in files if os.path.isfile(each.path))
 
 
 def check_place(job: Job | QuestionsJob, plan: AnyPlan, clock: Callable[[], datetime]) -> None:

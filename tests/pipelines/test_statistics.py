@@ -130,11 +130,12 @@ def test_a_wrong_file_of_keys_is_one_sentence(bench, refused, cities, says):
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])
-def test_public_keys_are_no_rows_of_the_input(bench, refused, command):
+@pytest.mark.parametrize("linked", ["symlink_to", "hardlink_to"])
+def test_public_keys_are_no_rows_of_the_input(bench, refused, command, linked):
     """All of them are released as they are, also that of a single row; a link may lead to the input."""
     pq.write_table(pa.table({"x": [0.25, 0.5, 0.75], "city": ["a", "b", "c"]}), bench.rows)
     link = bench.folder / "keys.parquet"
-    link.symlink_to(bench.rows)
+    getattr(link, linked)(bench.rows)
     said = refused(bench.shoal(command, bench.write(bench.changed(job_of(**by(["city"], str(link)))))))
     assert f"group_by.keys is {link}: it lies in input.path {bench.job['input']['path']}, but" in said
 

@@ -23,6 +23,7 @@ import yaml
 from apache_beam.utils.interactive_utils import is_in_ipython
 
 import shoal
+from pipelines.errors import JobError
 from pipelines.ledger.ledger import Ledger, create_ledger, read_ledger
 from pipelines.run import run as runs
 
@@ -148,6 +149,17 @@ def test_rows_are_given_in_several_ways(kind: str, tmp_path: Path, temporary: Pa
     assert counts(shoal.run(JOB, data)) == COUNTS
     assert list(temporary.iterdir()) == []
     assert pq.read_table(files).num_rows == len(AGES)
+
+
+@pytest.mark.parametrize("table", ["keys", "join"])
+def test_a_public_table_is_no_file_of_the_rows(tmp_path: Path, table: str) -> None:
+    """The files of a list get other names, and are the same files."""
+    file = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"age": [25, 50], "city": ["Bern", "Ulm"]}), file)
+    join = {**JOB, "input": {**JOB["input"], "join": {"path": file, "on": "city", "columns": ["age"]}}}
+    keys = {**JOB, "group_by": {"columns": ["city"], "keys": file}}
+    with pytest.raises(JobError, match=r"(keys|join\.path) is .* it lies in input.path .* must be public"):
+        shoal.run({"keys": keys, "join": join}[table], [file])
 
 
 def test_a_notebook_is_no_different(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
