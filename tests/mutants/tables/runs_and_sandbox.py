@@ -135,6 +135,22 @@ PREPARED = (
     ),
     Mutant(
         12,
+        "pipelines/run/check_run.py",
+        "public keys may be rows of the input",
+        "        check_public(job)\n",
+        "        pass\n",
+        Selection(("tests/pipelines/test_statistics.py",), "no_rows_of_the_input"),
+    ),
+    Mutant(
+        12,
+        "pipelines/run/check_run.py",
+        "a joined table may be a file of the input by another name",
+        "files = list_files(path) if os.path.isfile(place) else []",
+        "files = list_files(path)[:0]",
+        Selection(("tests/shoal/test_calls.py",), "no_file_of_the_rows"),
+    ),
+    Mutant(
+        12,
         _JOINT,
         "a ledger may have the name of the table of a question",
         "(*FILES, *map(table_name, job.jobs))",
