@@ -15,6 +15,7 @@ from pipelines.run.delivery import delivery_of
 from pipelines.storage.locate import open_folder
 from pipelines.table import ATTEMPT
 from transforms.list_files import lies_within, list_files
+from transforms.schemes import LOCAL, split_scheme
 
 
 def check_apart(job: Job | QuestionsJob, files: Sequence[str], held: bool = False) -> None:
@@ -63,8 +64,8 @@ def _is_of_input(path: str, place: str) -> bool:
     """Return whether a file lies in the input, or is one of its files by another name."""
     if lies_within(path, place):
         return True
-    files = list_files(path) if os.path.isfile(place) else []
-    return any(os.path.samefile(each.path, place) for each in files if os.path.isfile(each.path))
+    files = list_files(path) if split_scheme(path)[0] == LOCAL and os.path.isfile(place) else []
+    return any(os.path.samefile(each.path, place) for each in files)
 
 
 def check_place(job: Job | QuestionsJob, plan: AnyPlan, clock: Callable[[], datetime]) -> None:

@@ -145,7 +145,7 @@ PREPARED = (
         12,
         "pipelines/run/check_run.py",
         "a joined table may be a file of the input by another name",
-        "files = list_files(path) if os.path.isfile(place) else []",
+        "files = list_files(path) if split_scheme(path)[0] == LOCAL and os.path.isfile(place) else []",
         "files = list_files(path)[:0]",
         Selection(("tests/shoal/test_calls.py",), "no_file_of_the_rows"),
     ),
