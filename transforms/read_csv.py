@@ -31,7 +31,8 @@ def read_csv_schema(file: File, opened: pa.NativeFile) -> pa.Schema:
     """Return the columns of the header, with the types of `file`, or null where it has none.
 
     Raises:
-        InputError: the file has no header, or one with a carriage return within. The text never quotes it, because it may be a row.
+        InputError: the file has no header, or one with a carriage return within. The text never quotes it,
+            because it may be a row.
     """
     types = dict(file.types)
     return pa.schema([pa.field(name, types.get(name, pa.null())) for name in _header(file, opened)[0]])
