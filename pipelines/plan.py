@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.budget import Budget, spend
-from core.draws import charged
+from core.draws import LARGEST_SCALE, charged
 from core.errors import InvalidValue
 from core.input_checks import with_checks
 from core.plan import Chosen, Plan
@@ -46,8 +46,13 @@ def make_plan(job: Job, salt: bytes) -> Plan:
     except InvalidValue as error:
         raise JobError(error.sentence(_place(job, error.field))) from None
     check_spend(plan, rest)
-    if not checks:
+    if not job.checks:
         return plan
+    if 2 * job.grid.columns >= checks * LARGEST_SCALE:
+        raise JobError(
+            f"input.checks is {job.checks}: noise for such a part of epsilon hides everything; give 0, which "
+            "turns the checks off, or a larger part."
+        )
     twice = job.unit is not None or job.neighbors.name == "replace_one"
     return with_checks(plan, checks, job.grid.columns, twice, budget)
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
 from transforms.cut_batches import cut_batch, most_bytes_of_one
+from transforms.footers import drop_footer, footer_of, schema_in, schema_of
 from transforms.list_files import File, Held, InputError, changed_since, filesystem, short, version_of
 from transforms.open_source import check_columns
 from transforms.parse_texts import parse_text
@@ -192,12 +193,11 @@ def _read(
     _check_version(file)
     system, path = filesystem(file.path)
     with system.open_input_file(path) as opened:
-        footer = pq.read_metadata(opened)
-        schema = _schema_of(footer).to_arrow_schema()
+        schema = schema_in(file, opened)
         check_columns(file, schema, used, unit, order)
         kinds = {name: schema.field(name).type for name in (*filter(None, (unit,)), *others)}
-        if every or any(map(pa.types.is_dictionary, kinds.values())):
-            footer = as_stored(opened)
+        bare = every or any(map(pa.types.is_dictionary, kinds.values()))
+        footer = footer_of(file, opened, schema, bare)
         group, names = footer.row_group(row_group), {*used, *others, *filter(None, (unit, order))}
         row = group.total_byte_size / max(1, group.num_rows) if every else 0.0
         kept = _dictionaries(opened, footer, row_group) if every else []
@@ -229,6 +229,8 @@ def _read(
             yield batch
         if rows != group.num_rows:
             raise _damaged(file)
+    if row_group == footer.num_row_groups - 1 or not file.version:
+        drop_footer()
     _check_version(file)
 
 
@@ -256,15 +258,6 @@ def _with_folders(
         yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
 
-def _schema_of(footer: pq.FileMetaData) -> pq.ParquetSchema:
-    """Return the schema of a footer, which does not hold it: `footer.schema` and the footer hold each other.
-
-    Footers of many row groups are large. Those of row groups read before would stay in memory until Python
-    collects cycles.
-    """
-    return pq.ParquetSchema(footer)
-
-
 def _may_be_long(kind: pa.DataType) -> bool:
     return not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind))
 
@@ -279,7 +272,7 @@ def _look_at_texts(
     Arrow cannot make a dictionary of a column that also has other encodings, such as deltas; see
     `as_stored`.
     """
-    schema = _schema_of(footer)
+    schema = schema_of(footer)
     leaves = map(schema.column, range(footer.num_columns))
     # the path of a field v in a column u is u.v, which may also be the name of a column
     leaf = next(i for i, each in enumerate(leaves) if each.path == each.name == column)
@@ -309,7 +302,7 @@ def _dictionaries(opened: pa.NativeFile, footer: pq.FileMetaData, row_group: int
     memory, although it takes a few bytes of the file. See `_look_at_texts` for which ones are kept. In lists,
     levels may take as many bytes as indices.
     """
-    found, schema = [], _schema_of(footer)
+    found, schema = [], schema_of(footer)
     for leaf in range(footer.num_columns):
         path = schema.column(leaf).path
         if schema.column(leaf).physical_type != "BYTE_ARRAY":

@@ -31,7 +31,8 @@ def read_csv_schema(file: File, opened: pa.NativeFile) -> pa.Schema:
     """Return the columns of the header, with the types of `file`, or null where it has none.
 
     Raises:
-        InputError: the file has no header. The text never quotes it, because it may be a row.
+        InputError: the file has no header, or one with a carriage return within. The text never quotes it,
+            because it may be a row.
     """
     types = dict(file.types)
     return pa.schema([pa.field(name, types.get(name, pa.null())) for name in _header(file, opened)[0]])
@@ -62,6 +63,11 @@ def _header(file: File, opened: pa.NativeFile) -> tuple[list[str], Iterator[byte
         raise InputError(
             f"input.path: {short(file.name)} has no header; the first line of a CSV file names its columns, "
             "in UTF-8 and with commas between the names."
+        )
+    if any("\r" in name for name in decoded):  # the rows would be a part of the header
+        raise InputError(
+            f"input.path: {short(file.name)} has a carriage return within its first line; a line of a CSV "
+            "file ends with a line feed, before which may stand a carriage return."
         )
     return decoded, _after(rest, blocks)
 

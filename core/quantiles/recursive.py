@@ -206,7 +206,7 @@ class Recursive(Method[Quantiles]):
         - Widths of cells and numbers of quantiles in them are the worst ones.
         - A choice with m outcomes that gets one of `parts` parts is wrong by more than x with probability at
           most m e^(-x / (parts scale)), because some outcome is not wrong. Points at which scores end are
-          chosen with less than `_NEVER`.
+          chosen with less than `_NEVER` of the failure probability.
         - The failures of all quantiles are added up. If some of them are sought by choices and others by
           trees, their sum is at most what the worse of both would have for all.
         - Of trees with as many levels, that of the largest fan-out has the most edges, of the largest
@@ -218,7 +218,7 @@ class Recursive(Method[Quantiles]):
             exceeding.append(many * most * np.exp(-bounds / (parts * scale)))
         for tree in trees:
             exceeding.append(tree.errors_exceed(scale * tree.levels, bounds, many, many))
-        return np.asarray(np.max(exceeding, axis=0) + many * _NEVER)
+        return np.asarray(np.max(exceeding, axis=0) + many * _NEVER * self.setting.params.failure)
 
     @cached_property
     def _worst_cells(self) -> tuple[dict[float, int], list[Shape]]:

@@ -5,6 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
+from pipelines.errors import JobError
 from pipelines.job.job import check_job
 from pipelines.notes import _weak, notes
 from pipelines.plan import describe, make_plan, show
@@ -162,3 +163,13 @@ def test_a_budget_that_protects_little_is_remarked_on(task):
         )
         assert [note.split(":")[0].split(",")[0] for note in _weak(job)] == said
     assert set(_weak(job)) <= set(notes(job, make_plan(job, bytes(16))))
+
+
+@pytest.mark.parametrize("checks", [5e-324, 1e-320, 1e-100, 1e-17])
+def test_checks_whose_noise_hides_everything_are_refused(checks):
+    """5e-324 ended a plan with an error, and the release of 1e-320 could not be read again."""
+    raw = {**JOB, "input": {**JOB["input"], "checks": checks}}
+    with pytest.raises(JobError, match=f"^input.checks is {checks}: noise .* give 0, which turns"):
+        make_plan(check_job(raw), bytes(16))
+    raw["input"]["checks"] = 1e-12
+    assert make_plan(check_job(raw), bytes(16)).rounds

@@ -259,6 +259,11 @@ BAD = {
     ),
     "an empty header": ("a.csv", f"\n{SECRET}".encode(), "a.csv has no header"),
     "an empty name": ("a.csv", f"x,,y\n{SECRET}".encode(), "a.csv has no header"),
+    "lines of carriage returns": (
+        "a.csv",
+        f"x,y\r{SECRET},2\r".encode(),
+        "a.csv has a carriage return within",
+    ),
     "an open quote": ("a.csv", f'x,"y\n{SECRET}"'.encode(), "a.csv has no header"),
     "nothing": ("a.csv", b"", "a.csv is not CSV: it is empty"),
     "not UTF-8": ("a.csv", b"x,\xff\n", "a.csv has no header"),

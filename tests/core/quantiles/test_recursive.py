@@ -13,8 +13,9 @@ from core.quantiles.aim import UNIT
 from core.quantiles.cells_and_searches import outcomes, tree_within
 from core.quantiles.params import Quantiles
 from core.quantiles.recursive import Recursive
+from core.quantiles.task import QUANTILES
 from core.task import Setting
-from tests.core.quantiles.planned import ADD, NINE, REPLACE, plan_for, rank_errors, release
+from tests.core.quantiles.planned import ADD, GRID, NINE, REPLACE, plan_for, rank_errors, release
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
 
@@ -174,3 +175,15 @@ def test_the_promise_in_a_narrow_domain_joins_the_errors_of_ranks_and_searches(m
     given = tuple(i / (many + 1) for i in range(1, many + 1))
     plan = plan_for(given, "recursive", Budget(1.0, 0.0), neighbors, Grid((0.0,), (width - 1.0,), 1.0))
     assert plan.promises["rank_error"] <= most
+
+
+def test_a_promise_may_fail_with_any_small_probability():
+    """Planning never ended where a billionth, or less, was shared by many quantiles."""
+    errors = [
+        QUANTILES.plan(
+            GRID, Quantiles(NINE, "recursive", failure=failure), Budget(1.0, 0.0), ADD, bytes(16)
+        ).promises["rank_error"]
+        for failure in (0.1, 1e-9, 1e-20, 1e-100)
+    ]
+    assert errors == sorted(errors)
+    assert errors[-1] < 100 * errors[0]
