@@ -1,4 +1,4 @@
-"""Values are rounded to the step before anything is counted: a plan says so, since promises are about these."""
+"""Values are rounded to the step before they are counted: a plan says so, since promises are about these."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
