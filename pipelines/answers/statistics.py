@@ -71,10 +71,9 @@ def promises(release: Release) -> list[str]:
         all_of_them = "all rows that contributions keeps"
     elif records.kept:  # how many units there are does not depend on which rows are kept
         of_values = quantile = "that of the kept rows"
-    whole = bounds is not None and bounds.get("clamp") == "unit"
     means = ", and means of units," if release["privacy"].get("keep") == "mean" else ""
-    moved = f", with values{means} rounded to the step"
-    moved += f"{', and these and sums of units' if whole else ' and'} moved to the bounds"
+    sums = ", and these and sums of units" if bounds and bounds.get("clamp") == "unit" else " and"
+    moved = f", with values{means} rounded to the step{sums} moved to the bounds"
     if promised.count_error is not None:
         within = f"{promised.count_error:,} of {of_counts}"
         sentences.append(f"The number of {records.many}{each} is within {within}.")

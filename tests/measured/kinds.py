@@ -116,6 +116,13 @@ def _in_groups(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return groups
 
 
+def of_rows(case: Case, trials: int, rng: np.random.Generator) -> Iterator[Runs]:
+    """Run a question about plain rows, with parameters that its grid of settings does not have."""
+    truth = MEASURES[case.task](case, records_of(case, rng))
+    for method, plan in _plans(case, lambda method: _plan(case, method)):
+        yield runs_of(case, method, plan, truth, trials, int(rng.integers(1 << 62)))
+
+
 def by_group(case: Case, trials: int, rng: np.random.Generator, units_in: int = 1) -> Iterator[Runs]:
     """Run a question about each group by itself, as a job with `group_by` does."""
     points = records_of(case, rng)
@@ -311,7 +318,10 @@ def _of_statistics(
 
 SUMS = ({"measures": ("sum", "count")}, {"measures": ("sum",)})
 
+COVERS = ({"k": 2, "target": 300}, {"k": 2, "coverage": 0.3}, {"k": 3, "coverage": 0.9})
+
 KINDS: dict[str, Kind] = {
+    "k_cover of few rows": Kind("k_cover", of_rows, COVERS),
     **{f"{task} by group": Kind(task, by_group) for task in ("quantiles", "histogram", "cdf", "ranges")},
     "quantiles by group of units": Kind("quantiles", lambda *given: by_group(*given, 3)),
     **{f"{task} under policies": Kind(task, under_policy) for task in ("k_means", "k_median", "histogram")},

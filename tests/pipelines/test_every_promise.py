@@ -60,14 +60,15 @@ def test_promises_hold_about_every_kind_of_records(kind):
     """Of groups, units, counted rows and under policies: a setting at each of four epsilons."""
     tested, settings = 0, settings_of_kind(kind)
     random.Random(kind).shuffle(settings)
-    few = [cases for cases in settings if cases[0].n < 1_000]
+    records = 5_000 if "private" in kind else 500  # few groups of 500 records are found
+    few = [cases for cases in settings if cases[0].n == records]
     for number, epsilon in enumerate(sorted({cases[0].epsilon for cases in few})):
         case = next(cases for cases in few if cases[0].epsilon == epsilon)[number]
         for runs in measure_kind(case, 20).values():
             most = 20 * runs.failure + DEVIATIONS * math.sqrt(20 * runs.failure * (1 - runs.failure))
             broken = [name for trial in runs.trials for name in runs.broken(trial)]
             assert 20 * (1 - runs.kept()) <= most, (case.name, runs.method, sorted(broken))
-            tested += bool(runs.trials[0].figures)
+            tested += any(trial.figures for trial in runs.trials)
     assert tested
 
 
