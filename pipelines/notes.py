@@ -23,7 +23,8 @@ _KEPT = {
     "last": "The last row of each unit is kept: the one with the greatest value of input.order. A row "
     "without such a value comes before all others, and ties are broken at random. All counts and promises "
     "are about the kept rows.",
-    "mean": "The rows of each unit are clamped to the domain and replaced by their mean.",
+    "mean": "The rows of each unit are clamped to the domain and replaced by their mean, which is rounded to "
+    "the step, too: so choose a step that is small beside the differences that matter.",
     "min": "The rows of each unit are clamped to the domain and replaced by their smallest value, column by "
     "column.",
     "max": "The rows of each unit are clamped to the domain and replaced by their largest value, column by "
@@ -146,6 +147,11 @@ def _left_out(job: Job, plan: Plan) -> str:
         return missing
     what, such = ("Numbers", "values, or such numbers,") if job.keep == "count" else ("Values", "values")
     moved = f"{what} outside of the domain are moved to its edge, which belongs to it."
+    if job.grid.geography is None:
+        moved = (
+            f"{what} are rounded to the step of the domain, and promises are about them as they are then. "
+            "Those outside of the domain are moved to its edge, which belongs to it."
+        )
     public = job.unit is None and job.neighbors.name == "replace_one" and job.group_keys is None
     if public:
         missing += " How many rows are not left out is public under replace_one."

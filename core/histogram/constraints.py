@@ -324,6 +324,12 @@ class Consistency:
         regions = tuple(tuple(slice(*place) for place in places) for places in kept)
         return cls(regions, tuple(kept.values()), apart)
 
+    def largest(self, shape: tuple[int, ...]) -> int | None:
+        """Return the largest known count, if disjoint regions hold all cells of the table; else None."""
+        cells = np.broadcast_to(0, shape)
+        every = sum(cells[region].size for region in self.regions) == cells.size
+        return max(self.answers) if self.disjoint and every else None
+
     def keep(self, counts: Ints, total: int) -> Ints:
         """Return the nearest non-negative table that has the known counts, rounded to whole records.
 

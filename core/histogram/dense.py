@@ -30,6 +30,11 @@ _CONSISTENT = Tightness(
     "are usually about half of what is promised.",
     reached=False,
 )
+_NO_LARGER = Tightness(
+    "The promised error of the cells is the largest known count, which no count of a cell exceeds, and noise "
+    "may exceed it. Errors are as large where all rows of that count are in one cell, and noise hides it.",
+    reached=False,
+)
 
 
 @dataclass(frozen=True)
@@ -101,11 +106,16 @@ class Dense(CountCells):
         return (DenseHistogram(self.cells, count, self.consistency),)
 
     def accuracy(self, share: float) -> Accuracy:
-        """See `Method.accuracy`; disjoint known counts double the promised error, see `Consistency.keep`."""
-        error: int | None = self.error
-        if self.consistency is not None:
-            error = 2 * self.error + 1 if self.consistency.disjoint else None
-        if error is None:
+        """See `Method.accuracy`; disjoint known counts double the promised error, see `Consistency.keep`.
+
+        Cells of a region are not below 0 and add up to its known count, in truth and in the table that is
+        kept. So no count of theirs is further off than that.
+        """
+        if self.consistency is None:
+            return self.promised(self.error, None, {"cell_error": _REACHED})
+        if not self.consistency.disjoint:
             return self.promised(None, None, {})
-        tightness = _REACHED if self.consistency is None else _CONSISTENT
-        return self.promised(error, None, {"cell_error": tightness})
+        error, most = 2 * self.error + 1, self.consistency.largest(self.cells.shape)
+        if most is not None and most < error:
+            return self.promised(most, None, {"cell_error": _NO_LARGER})
+        return self.promised(error, None, {"cell_error": _CONSISTENT})

@@ -114,6 +114,11 @@ class CountThreshold(Draw):
         return self.scale if self.gaussian else math.sqrt(2) * self.scale
 
     @property
+    def least(self) -> int:
+        """Smallest noisy number of units of a released group, rounded down."""
+        return self.threshold
+
+    @property
     def alone(self) -> float:
         """Probability that some group that holds one unit alone is released, at most."""
         each = min(1.0, self._one() * _ROUNDING)
@@ -181,6 +186,11 @@ class SumsThreshold(CountThreshold):
     kind: ClassVar[str] = "noisy sums above a threshold"
     extent: int
     sums: int = 2
+
+    @property
+    def least(self) -> int:
+        """Smallest noisy number of units of a released group, rounded down."""
+        return self.threshold // self.extent
 
     def _one(self) -> float:
         """Return the probability that a group of one unit is released, at most."""

@@ -247,7 +247,10 @@ class ReleaseTotals(Method[Statistics]):
         if found is not None:
             square = (square + _square_missing(found - 1)) / 2
         error = math.sqrt(square)
-        return Accuracy(promises, error, self._notes(promises, ranks), tightness=self._tightness(promises))
+        told = "units" in names or ("count" in names and not params.several)
+        few = selection.least - bounds.units if told and isinstance(selection, CountThreshold) else 0
+        notes = self._notes(promises, ranks, few)
+        return Accuracy(promises, error, notes, tightness=self._tightness(promises))
 
     def _tightness(self, promises: Promises) -> dict[str, Tightness]:
         """Return how near errors come to each promise."""
@@ -271,7 +274,8 @@ class ReleaseTotals(Method[Statistics]):
         named = (each.name for each in fields(promises))
         return {name: why.get(name, of_noise) for name in named if getattr(promises, name) is not None}
 
-    def _notes(self, promises: Promises, ranks: Sequence[Ranks]) -> tuple[str, ...]:
+    def _notes(self, promises: Promises, ranks: Sequence[Ranks], few: int) -> tuple[str, ...]:
+        """Return the notes. Private groups of fewer than `few` units are off by more than is promised."""
         params = self.setting.params
         covers = "all groups and columns at once"
         if self._private:  # whose number is not known
@@ -315,6 +319,11 @@ class ReleaseTotals(Method[Statistics]):
                 f"Only groups {many} are released, so a missing group is not always empty. Which groups are "
                 "found also depends on the noise."
             )
+            if few > 1:
+                notes[-1] += (
+                    f" One of fewer than {few:,} {'units' if kept else 'rows'} is released only where noise "
+                    "makes its number too large by more than is promised."
+                )
         elif params.grouping is not None and {"count", "units", "sum"} & set(params.names):
             notes.append(
                 "Counts that noise brings below 0 are released as 0, and so are sums of columns that have no "

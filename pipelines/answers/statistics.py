@@ -71,8 +71,9 @@ def promises(release: Release) -> list[str]:
         all_of_them = "all rows that contributions keeps"
     elif records.kept:  # how many units there are does not depend on which rows are kept
         of_values = quantile = "that of the kept rows"
-    whole = bounds is not None and bounds.get("clamp") == "unit"
-    moved = f", with values{' and sums of units' if whole else ''} moved to the bounds"
+    means = ", and means of units," if release["privacy"].get("keep") == "mean" else ""
+    sums = ", and these and sums of units" if bounds and bounds.get("clamp") == "unit" else " and"
+    moved = f", with values{means} rounded to the step{sums} moved to the bounds"
     if promised.count_error is not None:
         within = f"{promised.count_error:,} of {of_counts}"
         sentences.append(f"The number of {records.many}{each} is within {within}.")

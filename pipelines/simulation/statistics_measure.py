@@ -20,7 +20,9 @@ class StatisticsMeasure(Measure):
         grid, n = self.case.grid, len(self.points)
         figures: dict[str, float] = {}
         result = found.result(grid)
-        rows = float(found.reading.rows(found.totals)[0][0])  # a mean's error is promised times this number
+        # A mean's error is promised times this number: the released one, or where none is, the noisy one.
+        counts = [value.value for value in result.values if value.measure == "count"]
+        rows = float(counts[0] if counts else found.reading.rows(found.totals)[0][0])
         for value in result.values:
             off = 0.0
             if value.measure.startswith(("quantile", "minimum", "maximum")):

@@ -20,6 +20,7 @@ from rich.table import Table
 
 from pipelines.simulation.measures import MEASURES
 from tests.measured.cases import Case, settings
+from tests.measured.kinds import KINDS, measure_kind, settings_of_kind
 from tests.measured.trials import FACTOR, Runs, measure
 
 Measured = tuple[Case, dict[str, Runs], str | None]
@@ -58,18 +59,22 @@ SAMPLES = {
     "sample_and_aggregate": Sample(settings=24, trials=100, seed=5),
     "cdf": Sample(seed=7),
     "histogram": Sample(settings=128, trials=60),  # 128 are the whole grid
+    **{kind: Sample(settings=24, trials=100) for kind in KINDS},
 }
 """What `make bench-auto` runs of each task."""
 
 
 def _measured(job: tuple[Case, int, bool]) -> Measured:
     case, trials, all_methods = job
+    if case.kind:
+        return case, measure_kind(case, trials), None
     return case, *measure(case, trials, all_methods)
 
 
 def _cases(task: str, sample: Sample) -> list[Case]:
     """Return all shapes of the settings that are drawn."""
-    small = [cases for cases in settings(task) if cases[0].n <= sample.most]
+    every = settings_of_kind(task) if task in KINDS else settings(task)
+    small = [cases for cases in every if cases[0].n <= sample.most]
     random.Random(f"{sample.seed} {task}").shuffle(small)
     return [case for cases in small[: sample.settings] for case in cases]
 
@@ -198,7 +203,7 @@ def _looseness_table(measured: dict[str, list[Measured]]) -> Table:
 def main() -> None:
     """Print the three tables of each task as it ends, and of all tasks together."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tasks", default=",".join(MEASURES))
+    parser.add_argument("--tasks", default=",".join(SAMPLES))
     parser.add_argument("--settings", type=int, help="of each task; each is run on all shapes")
     parser.add_argument("--trials", type=int)
     parser.add_argument("--seed", type=int, help="of the sample of settings")

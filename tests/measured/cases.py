@@ -33,6 +33,7 @@ class Case:
         n: number of records.
         delta: of the budget.
         bounds: how many rows a unit has.
+        kind: of records, if they are no plain rows; see `tests.measured.kinds`.
     """
 
     task: str
@@ -44,13 +45,15 @@ class Case:
     n: int
     delta: float = 1e-6
     bounds: Contributions = field(default_factory=Contributions)
+    kind: str = ""
 
     @property
     def name(self) -> str:
         """What tells the case from others, for people."""
         params = ",".join(f"{k}={_brief(v)}" for k, v in self.params.items())
         size = "x".join(str(extent + 1) for extent in self.grid.extents)
-        return f"{self.task} {self.shape} n={self.n} eps={self.epsilon} {self.relation} {size} {params}"
+        asked = self.kind or self.task
+        return f"{asked} {self.shape} n={self.n} eps={self.epsilon} {self.relation} {size} {params}"
 
     @property
     def choice(self) -> str | None:
@@ -101,7 +104,7 @@ WIDTHS = (100, 1 << 20, 1 << 31)
 RANGES = ((10, 20), (0, 49), (50, 99))
 
 
-def _settings(task: str) -> tuple[list[Grid], list[Mapping[str, Any]], list[int]]:
+def grids_of(task: str) -> tuple[list[Grid], list[Mapping[str, Any]], list[int]]:
     """Return the universes, parameters and numbers of records of a task."""
     lines = [line(width) for width in WIDTHS]
     sizes = [500, 2_000, 30_000, 1_000_000]
@@ -151,7 +154,7 @@ def _settings(task: str) -> tuple[list[Grid], list[Mapping[str, Any]], list[int]
 
 def settings(task: str) -> list[tuple[Case, ...]]:
     """Return the whole grid of a task: for each setting and number of records, one case of each shape."""
-    grids, params, sizes = _settings(task)
+    grids, params, sizes = grids_of(task)
     found = []
     for grid, given, epsilon, relation, n in itertools.product(grids, params, EPSILONS, RELATIONS, sizes):
         n = given["blocks"] if task == "sample_and_aggregate" else n  # a record is one block's answer

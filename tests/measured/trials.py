@@ -132,9 +132,17 @@ def records_of(case: Case, rng: np.random.Generator) -> Points:
     return records_for(case.task, case.shape, case.n, case.grid, rng)
 
 
-def runs_of(case: Case, method: str, plan: Plan, truth: Measure, trials: int, seed: int) -> Runs:
-    """Run a plan, each time with noise of its own."""
-    block = Block(truth.points, np.arange(len(truth.points), dtype=np.uint64))
+def runs_of(
+    case: Case,
+    method: str,
+    plan: Plan,
+    truth: Measure,
+    trials: int,
+    seed: int,
+    block: Block | None = None,
+) -> Runs:
+    """Run a plan, each time with noise of its own; on the records of the truth, or on those of a block."""
+    block = block or Block(truth.points, np.arange(len(truth.points), dtype=np.uint64))
     noises = [SeededNoise(seed + number) for number in range(trials)]
     done = [
         Trial(max(truth.least, truth.error(state)), dict(truth.figures(state, plan.promises)))

@@ -205,6 +205,29 @@ def test_noise_of_one_cell_against_that_of_all_others_is_covered_with_known_coun
     assert 1.7 * largest < np.abs(kept - 1000).max() <= promised
 
 
+@pytest.mark.parametrize("few", [9, 90_000])
+def test_no_count_is_further_off_than_the_largest_known_one(few):
+    """Where known counts hold all cells. The promise was 2 m + 1 for noise of at most m, however few rows."""
+    known = [KnownCount((0, 0), (2, 4), few), KnownCount((3, 0), (6, 4), 4)]
+    plans = [
+        HISTOGRAM.plan(
+            SQUARE, Histogram(cells=(7, 5)), Budget(0.05, 0.0), under(Distance(1), *some), bytes(16)
+        )
+        for some in (known, known[:1])
+    ]
+    promised, alone = (plan.promises["cell_error"] for plan in plans)
+    assert promised == (few if few == 9 else 2 * largest_of(35, plans[0].rounds[0].count.scale, 0.1) + 1)
+    assert ("largest known count" in plans[0].tightness["cell_error"].says) == (few == 9)
+    assert alone > 9  # how many rows the other cells hold is not known here
+    points, shape = [[0, 0]] * 9 + [[6, 4]] * 4, (7, 5)
+    if few == 9:
+        true, errors = np.bincount(np.ravel_multi_index(np.array(points).T, shape), minlength=35), []
+        for seed in range(50):
+            table = run_in_memory(plans[0].rounds, [block(points)], None, SeededNoise(seed))
+            errors.append(np.abs(table.counts - true).max())
+        assert max(errors) == promised  # so it could not be smaller
+
+
 def test_the_total_of_a_table_is_the_sum_of_its_counts_also_below_0():
     table = Table(Cells(SQUARE, (3, 1)), np.arange(3), np.array([-4, 1, 9]))
     assert table.result(SQUARE).total == 6

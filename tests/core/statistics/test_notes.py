@@ -3,10 +3,14 @@
 import math
 import re
 
+import numpy as np
 import pytest
 
+from core.budget import Budget
 from core.grouping import Contributions
-from tests.core.statistics.test_task import GRID, PUBLIC, plan
+from core.rounds import Block, run_in_memory
+from tests.core.seeded import SeededNoise
+from tests.core.statistics.test_task import GRID, PRIVATE, PUBLIC, plan
 
 RANKS = {"quantiles": (0.2, 0.5)}
 
@@ -70,3 +74,30 @@ def test_of_how_few_rows_a_quantile_says_nothing():
     assert numbers(asked, "standard error of a quantile")[0] == pytest.approx(
         max(ranks.typical for ranks in asked.rounds[0].reading.ranks), rel=0.01
     )
+
+
+@pytest.mark.parametrize("method", ["laplace", "gaussian"])
+@pytest.mark.parametrize("measures", [("count", "mean"), ("units", "sum")])
+def test_small_private_groups_that_are_released_are_further_off_than_promised(method, measures):
+    """Of 20,000 groups of one row less than the note says some are released, and none keeps the promise."""
+    asked = plan(measures, Budget(1.0, 1e-5), method=method, grouping=PRIVATE)
+    (few,) = numbers(asked, "is released only where noise makes its number too large")[-1:]
+    promised = asked.promises[f"{'count' if 'count' in measures else 'units'}_error"]
+    for in_each in (few - 1, few):
+        members = np.repeat(np.arange(20_000), int(in_each))
+        labels = np.array([f'["{name}"]'.encode() for name in range(20_000)])
+        points = np.zeros((len(members), GRID.dimension), np.int64)
+        block = Block(points, np.arange(len(members), dtype=np.uint64), None, members, labels)
+        (counts,) = (
+            each
+            for name, each in run_in_memory(asked.rounds, [block], None, SeededNoise(1)).table(GRID).items()
+            if name in ("count", "units")
+        )
+        assert len(counts) > 20
+        assert (np.abs(counts - in_each) > promised).all() == (in_each < few)
+
+
+@pytest.mark.parametrize(("measures", "bounds"), [(("mean",), None), (("count",), Contributions(1, 5))])
+def test_of_small_private_groups_nothing_is_said_where_no_number_of_units_is_told(measures, bounds):
+    asked = plan(measures, method="laplace", grouping=PRIVATE, contributions=bounds)
+    assert not any("too large" in note for note in asked.notes)

@@ -193,7 +193,8 @@ SAID: dict[str, tuple[dict[str, Any], dict[str, tuple[Any, str]]]] = {
             "sum_error": (17.0, "The sum of x is within 119 of"),
             "mean_error": (
                 19.0,
-                "The mean of x differs from the truth, with values moved to the bounds, by at most 95",
+                "The mean of x differs from the truth, with values rounded to the step and moved to the "
+                "bounds, by at most 95",
             ),
             "found_from": (23, "A group with at least 23 rows"),
             "rank_error": (29, "Each quantile is within 29 rows of its rank"),
