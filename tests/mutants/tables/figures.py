@@ -175,6 +175,22 @@ FIGURES = (
         "Promises(math.ceil(worst), typical / 3)",
         _figures("quantiles"),
     ),
+    Mutant(
+        12,
+        "core/quantiles/tree.py",
+        "three times the error of a tree is promised",
+        "return replace(best, error=error)",
+        "return replace(best, error=3 * error)",
+        _figures("quantiles"),
+    ),
+    Mutant(
+        12,
+        "core/quantiles/recursive.py",
+        "three times the error is promised",
+        "return promised(worst, typical, math.sqrt(base + searched), _OF_SEARCHES)",
+        "return promised(3 * worst, typical, math.sqrt(base + searched), _OF_SEARCHES)",
+        _figures("quantiles"),
+    ),
 )
 
 TABLES = (
