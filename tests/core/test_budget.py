@@ -6,6 +6,7 @@ from dp_accounting.rdp import rdp_privacy_accountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core import budget as module
 from core.budget import (
     _ORDERS,
     Budget,
@@ -180,3 +181,17 @@ def test_group_privacy_of_an_epsilon_whose_power_is_no_float_promises_no_delta()
     assert Cost(800.0).grouped(3) == Cost(2400.0)
     assert Cost(800.0, 1e-9).grouped(2).delta == math.inf
     assert Cost(2000.0, 1e-9).per_change(2).epsilon == 1000.0
+
+
+def test_gaussians_and_the_composition_of_all_draws_have_half_of_delta_each(monkeypatch):
+    pure, delta, rho, asked = [0.1] * 40, 1e-5, 0.002, []
+
+    def composed(epsilons, part):
+        asked.append((epsilons, part))
+        return 0.0  # the least, so that it counts
+
+    monkeypatch.setattr(module, "_pld", composed)
+    total = spend([*(laplace("r", "x", each, 1) for each in pure), gaussian("r", "y", rho, 1)], delta)
+    ((epsilons, part),) = asked
+    assert (total.epsilon, part) == (0.0, delta / 2)
+    assert epsilons == pytest.approx((*pure, _zcdp(rho, delta / 2)))

@@ -107,6 +107,16 @@ def test_a_file_that_is_replaced_by_one_without_pieces_ends_a_run(tmp_path: Path
         first_rows(file)
 
 
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_batches_that_are_cut_have_each_row_once(tmp_path: Path, ending: str) -> None:
+    path, rows = tmp_path / f"a.{ending}", pa.table({"x": np.arange(10.0)})
+    with (pq.ParquetWriter if ending == "parquet" else pa.ipc.new_file)(path, rows.schema) as writer:
+        writer.write_table(rows)
+    (file,) = open_source(str(path), ["x"]).files
+    found = [batch.column("x").to_pylist() for batch in read_batches(file, 0, ["x"], 4)]
+    assert found == [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0], [8.0, 9.0]]
+
+
 @pytest.mark.parametrize("module", [transforms.open_source, transforms.read_batches])
 def test_storage_that_fails_to_tell_a_version_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType

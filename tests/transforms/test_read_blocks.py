@@ -9,9 +9,11 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that, equal_to
 
 from core.domain import Grid
+from core.labels import Labels
 from core.rounds import Block
 from tests.transforms.tables import UNIT_SQUARE, write, write_points
 from transforms.embedded_runner import EmbeddedRunner
+from transforms.group_keys import GroupKeys
 from transforms.open_source import File, InputError, open_source
 from transforms.read_blocks import (
     Descriptor,
@@ -21,6 +23,7 @@ from transforms.read_blocks import (
     read_blocks,
     read_in_memory,
     row_ids,
+    to_block,
 )
 
 LINE = Grid((0.0,), (100.0,), 0.5)
@@ -67,6 +70,32 @@ def test_a_row_with_a_bad_value_is_no_record_but_counts_as_a_row(tmp_path: Path,
     good, rest = (read(tmp_path / name, ["x", "y"], UNIT_SQUARE) for name in ("good", "bad"))
     assert rest.points.tolist() == [[0, 0], [1024, 0]]
     assert rest.ids.tolist() == good.ids[[0, 3]].tolist()
+
+
+PUBLIC = Labels(['["b"]', '["a"]'])
+
+
+@pytest.mark.parametrize("labels", [None, PUBLIC], ids=["private", "public"])
+@pytest.mark.parametrize("keyed", [False, True], ids=["together", "by group"])
+@pytest.mark.parametrize("grid", [Grid((0.0,), (100.0,), 1.0), Grid((0,), (2**60,), 1)], ids=["line", "wide"])
+def test_each_record_has_the_identity_and_the_group_of_its_own_row(
+    grid: Grid, keyed: bool, labels: Labels | None
+) -> None:
+    """Though other rows are left out before it. Rows of units are told apart by these identities, too."""
+    rng, n = np.random.default_rng(0), 300
+    values = [None if rng.random() < 0.2 else int(rng.integers(0, 100)) for _ in range(n)]
+    names = [None if rng.random() < 0.2 else str(rng.choice(["a", "b", "other"])) for _ in range(n)]
+    ids = rng.permutation(n).astype(np.uint64)
+    keys = GroupKeys(("g",), (None,), labels) if keyed else None
+    batch = pa.record_batch({"x": pa.array(values, pa.int64()), "g": names})
+    block = to_block(Reader(("x",), grid, groups=keys), batch, ids)
+    found = zip(block.ids.tolist(), block.points[:, 0].tolist(), strict=True)
+    known = {"a", "b", "other"} if labels is None else {"a", "b"}
+    kept = [i for i in range(n) if values[i] is not None and (not keyed or names[i] in known)]
+    assert list(found) == [(int(ids[i]), values[i]) for i in kept]
+    if keyed:
+        assert block.groups is not None and block.labels is not None
+        assert block.labels[block.groups].tolist() == [f'["{names[i]}"]'.encode() for i in kept]
 
 
 def test_a_file_without_a_row_group_has_a_block_too(tmp_path: Path) -> None:

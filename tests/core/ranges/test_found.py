@@ -228,6 +228,17 @@ def test_the_table_answers_a_rectangle_as_the_release_does() -> None:
         assert part @ table["count"] == pytest.approx(each.count)
 
 
+def test_errors_of_a_table_and_the_number_of_rows_are_those_of_the_estimates() -> None:
+    """Of each cell, of the cells of each box together, and of all cells."""
+    found = released(plan_for("tree"), clumped(3000))
+    table, one = found.table(PLANE), np.eye(len(found.counts))
+    boxes = table["box"][:, None] == table["box"]
+    for column, shares in (("standard_error", one), ("box_standard_error", boxes)):
+        expected = [math.sqrt(found.noise_variance(each.astype(float))) for each in shares]
+        assert table[column] == pytest.approx(expected)
+    assert found.result(PLANE).total == round(float(table["count"].sum()))
+
+
 def test_a_policy_of_distances_does_not_lower_the_noise() -> None:
     near = plan_for(neighbors=Neighbors("replace_one", Policy(Distance(2))))
     full = plan_for(neighbors=REPLACE)

@@ -51,6 +51,18 @@ def test_errors_are_within_alpha_at_the_promised_n(method, flipped, neighbors):
     assert promise_breaks(method, flipped, neighbors, 30) < 12
 
 
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE])
+@pytest.mark.parametrize("method", ["exponential", "interior_point"])
+def test_the_promised_errors_are_within_alpha_of_the_examples_that_are_needed(method, neighbors):
+    """Also where `alpha` divides no number of errors."""
+    for alpha in (0.03, 0.07, 0.11):
+        params = Threshold(alpha=alpha, method=method)
+        promises = THRESHOLD.plan(
+            Grid((0, 0), (2**19, 1), 1), params, Budget(1, 0), neighbors, bytes(16)
+        ).promises
+        assert promises["errors"] <= alpha * promises["records_needed"]
+
+
 @pytest.mark.audit
 @pytest.mark.parametrize("flipped", [0.0, 0.1])
 @pytest.mark.parametrize("neighbors", [ADD, REPLACE])

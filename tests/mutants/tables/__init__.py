@@ -15,6 +15,7 @@ from tests.mutants.tables import (
     doubled,
     edges,
     evaluated,
+    figures,
     files,
     first_questions,
     functions,
@@ -184,5 +185,10 @@ MUTANTS = (
     *runs_and_sandbox.TOLD,
     *runs_and_sandbox.STEPS,
     *runs_and_sandbox.FUNCTIONS,
+    *figures.FIGURES,
+    *figures.TABLES,
+    *figures.FORESTS,
+    *figures.ROWS,
+    *figures.PARTS,
 )
 """Every wrong version."""
