@@ -380,8 +380,8 @@ CELLS = (
         12,
         "core/histogram/dense.py",
         "counts that keep known ones are promised the noise of one cell",
-        "error = 2 * self.error + 1 if",
-        "error = self.error if",
+        "error, most = 2 * self.error + 1,",
+        "error, most = self.error,",
         Selection(("tests/core/histogram/test_task.py",), only="that_of_all_others"),
     ),
     Mutant(
