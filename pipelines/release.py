@@ -335,7 +335,8 @@ def find_release(folder: Folder, job: str, run_id: str) -> dict[str, Any] | None
         if release.get("run_id") == run_id:
             raise JobError(
                 f"{holds} this run, {run_id}, and the job has changed since: undo the change (`shoal diff` "
-                "shows it, but of paths and the ledger), or give another run_id and {run_id} in output."
+                "shows it, unless it is one of paths or of the ledger), or give another run_id and {run_id} "
+                "in output."
             )
         raise JobError(
             f"{holds} another job (run {release.get('run_id')}); give another folder, such as one with "

@@ -206,7 +206,11 @@ def test_output_of_another_job(bench):
     before = (bench.folder / "out" / "release.json").read_bytes()
     for run_id, says in (
         ("another", "another job (run monday); give another folder, such as one with {run_id} in its name."),
-        ("monday", "this run, monday, and the job has changed since: undo the change (`shoal diff` shows it"),
+        (
+            "monday",
+            "this run, monday, and the job has changed since: undo the change (`shoal diff` shows it, "
+            "unless it is one of paths or of the ledger), or give another run_id",
+        ),
     ):
         result = bench.run({"privacy.epsilon": 2.0, "run_id": run_id})
         assert result.exit_code == 2
