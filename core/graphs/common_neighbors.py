@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.graphs.paths import count_closed, count_paths, table_of_paths
-from core.graphs.ranked import Ranked
+from core.graphs.ranked import Ranked, add_often
 from core.graphs.wedges import Wedges
 
 Ints = NDArray[np.int64]
@@ -87,7 +87,7 @@ def _often(rows: Iterator[Numbers], nodes: int) -> Numbers:
     """Count how often each node is among some: shape (nodes,)."""
     often = np.zeros(nodes, dtype=np.int32)
     for neighbors in rows:
-        often += np.bincount(neighbors, minlength=nodes)
+        add_often(often, neighbors)
     return often
 
 
@@ -122,7 +122,8 @@ def _count_others(graph: Ranked, core: int, part: int, parts: int, found: Wedges
         before, width = width, min(rivals, end)
         if width < before:
             before, within = 0, np.zeros(graph.nodes, dtype=np.int32)
-        within += _often(graph.rows(before, width), graph.nodes)
+        for neighbors in graph.rows(before, width):
+            add_often(within, neighbors)
         least = max(1, found.least(int(degrees[0]) + light))
         skipped = least // 3
         rows = np.arange(start + (part - start) % parts, end, parts)

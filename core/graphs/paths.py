@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.graphs.ranked import Ranked
+from core.graphs.ranked import Ranked, add_often
 
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
@@ -126,7 +126,7 @@ class _Batch:
         over, local = self.over[order], self.local[order]
         counters = np.zeros(self.places, dtype=np.int32)
         for run in runs(self.within[over], _PATHS):
-            counters += np.bincount(self._ends(over[run], local[run]), minlength=self.places)
+            add_often(counters, self._ends(over[run], local[run]))
         return counters
 
     def _by_part(self) -> Ints:
