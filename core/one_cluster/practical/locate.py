@@ -180,8 +180,8 @@ class FindRadiusAndRegion:
     region: FindRegion
     name: str = "good_radius_and_center"
     floor: None = None
-    sections: ClassVar[int] = 64
-    """Parts of the counts. A worker holds one part at a time."""
+    sections: ClassVar[int] = 256
+    """Parts of the counts, of which a worker holds one at a time: of a hundred million cells, 400,000."""
     purpose: ClassVar[str] = "how wide a region must be to hold the target, and which one holds the most"
 
     @property

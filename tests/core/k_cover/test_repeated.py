@@ -238,7 +238,7 @@ def test_where_rows_are_counted_the_sample_is_bounded_and_its_gain_not_counted_o
     assert rates == [pytest.approx(16e3 / 1e9), pytest.approx(32e3 / 1e9)]
     assert both.search.step(10**9).draws() == both.search.step(10).draws()
     assert {draw.rate for draw in both.search.step(10).draws()} == {1}
-    assert both.floor is None and both.sections == 64
+    assert both.floor is None and both.sections == 256
 
 
 # Ends
