@@ -12,7 +12,10 @@ from core.mechanisms.admissible import ROUNDING, Admissible, Density, tail_of
 
 Choice = Literal["auto", "cauchy", "student", "laplace"]
 
-_LEAST_SHARE = 1e-12
+_LEAST_SHARE = 1e-12  # below, noise could be infinite
+
+SHARE = f"it must be 0, or at least {_LEAST_SHARE} and below 1"
+"""What `is_share` allows."""
 
 MOST_EPSILON = 100.0
 """More is not spent: alpha grows like e^(epsilon / 2), and no noise is left."""
@@ -26,19 +29,13 @@ def check_noise(noise: str, scale_share: float) -> None:
     """
     if noise not in get_args(Choice):
         raise InvalidValue("noise", repr(noise), "it must be auto, cauchy, student or laplace")
-    check_share("scale_share", scale_share)
+    if not is_share(scale_share):
+        raise InvalidValue("scale_share", scale_share, SHARE)
 
 
-def check_share(field: str, share: float) -> None:
-    """Check a part of epsilon that may be 0, and is not so small that noise for it would be infinite.
-
-    Raises:
-        InvalidValue: it is out of range.
-    """
-    if not 0 <= share < 1:
-        raise InvalidValue(field, share, "it must be at least 0 and below 1")
-    if 0 < share < _LEAST_SHARE:
-        raise InvalidValue(field, share, f"it must be 0, or at least {_LEAST_SHARE}")
+def is_share(share: float) -> bool:
+    """Say whether a part of epsilon is one that may be spent: see `SHARE`."""
+    return share == 0 or _LEAST_SHARE <= share < 1
 
 
 def heavy_tailed(density: Density, beta: float, epsilon: float, axes: int = 1) -> Admissible | None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from core.errors import InvalidValue
-from core.mechanisms.calibrate_noise import Choice, check_noise, check_share
+from core.mechanisms.calibrate_noise import SHARE, Choice, check_noise, is_share
 from core.plan import check_failure
 
 _MOST = 10_000  # quantiles
@@ -79,7 +79,8 @@ class Median:
     def __post_init__(self) -> None:
         if not 0 <= self.quantile <= 1:
             raise InvalidValue("quantile", self.quantile, "it must be from 0 to 1")
-        check_share("interval_share", self.interval_share or 0.0)
+        if not is_share(self.interval_share or 0.0):
+            raise InvalidValue("interval_share", self.interval_share, SHARE)
         if self.interval_share and self.quantile in (0, 1):
             raise InvalidValue(
                 "interval_share",

@@ -298,7 +298,7 @@ def test_the_promise_is_reached_where_all_rows_have_the_highest_value(relation, 
     assert broken(promise - 1) > plan.failure - 0.03
 
 
-@pytest.mark.parametrize("share", [1e-300, 1e-9, 1 - 1e-9])
+@pytest.mark.parametrize("share", [1e-12, 1e-9, 1 - 1e-9])
 def test_any_part_of_epsilon_may_pay_for_an_interval(share):
     params = Median(method="exponential", interval_share=share)
     plan = MEDIAN.plan(WIDEST, params, PURE, ADD, bytes(16))

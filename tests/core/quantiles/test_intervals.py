@@ -142,10 +142,10 @@ def test_zero_releases_no_interval_and_an_extreme_has_none():
 
 def test_bad_shares_of_an_interval_are_named():
     for params, says in (
-        ({"interval_share": 1.0}, "interval_share is 1.0: it must be at least 0 and below 1"),
-        ({"interval_share": -0.1}, "interval_share is -0.1: it must be at least 0 and below 1"),
-        ({"interval_share": 5e-324}, "interval_share is 5e-324: it must be 0, or at least 1e-12"),
-        ({"scale_share": 5e-324}, "scale_share is 5e-324: it must be 0, or at least 1e-12"),
+        ({"interval_share": 1.0}, "interval_share is 1.0: it must be 0, or at least 1e-12 and below 1"),
+        ({"interval_share": -0.1}, "interval_share is -0.1: it must be 0, or at least 1e-12 and below 1"),
+        ({"interval_share": 5e-324}, "interval_share is 5e-324: it must be 0, or at least 1e-12 and below 1"),
+        ({"scale_share": 5e-324}, "scale_share is 5e-324: it must be 0, or at least 1e-12 and below 1"),
         ({"quantile": 0.0, "interval_share": 0.1}, "interval_share is 0.1: it must be 0 for an extreme"),
     ):
         with pytest.raises(InvalidValue, match=says):
