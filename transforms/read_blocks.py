@@ -220,8 +220,7 @@ def read_together(readers: Mapping[int, Reader], descriptor: Descriptor) -> Iter
                     block = _block_of(reader, some, in_this_run(descriptor.file, their_ids))
                     yield from ((number, block) for number in numbers)
             row += rows
-        if keys:  # Arrow keeps the memory of texts
-            pa.default_memory_pool().release_unused()
+        pa.default_memory_pool().release_unused()  # which Arrow keeps for each thread
     if row == descriptor.first_row:
         for number, reader in readers.items():
             block = Block(np.empty((0, reader.grid.dimension), np.int64), np.empty(0, np.uint64))
