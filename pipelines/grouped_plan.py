@@ -17,6 +17,7 @@ from pipelines.answers.text import hides, number
 from pipelines.errors import JobError, place_of
 from pipelines.job.groups import GroupBy, GroupsJob
 from pipelines.job.job import Job
+from pipelines.job.key_files import check_keys
 from pipelines.notes import notes
 from pipelines.plan import check_part, describe, describe_groups, make_plan, show
 from pipelines.tasks import TASKS
@@ -24,7 +25,11 @@ from pipelines.tried_bounds import describe_bounds
 
 
 def plan_job(job: Job, salt: bytes) -> Plan | GroupedPlan:
-    """Plan `job`; see `make_plan`, and where it is asked about each group by itself, `make_grouped_plan`."""
+    """Plan `job`; see `make_plan`, and where it is asked about each group by itself, `make_grouped_plan`.
+
+    A file of keys is read, but never one of the input.
+    """
+    check_keys(job)
     return make_grouped_plan(cast(GroupsJob, job), salt) if job.apart else make_plan(job, salt)
 
 

@@ -19,6 +19,7 @@ from pipelines.errors import JobError, place_of
 from pipelines.grouped_plan import describe_grouped, plan_job, show_grouped
 from pipelines.job.groups import MOST_GROUPS, GroupsJob
 from pipelines.job.job import Job
+from pipelines.job.key_files import check_keys
 from pipelines.job.questions import QUESTIONS, QuestionsJob, in_question
 from pipelines.needs import needs
 from pipelines.plan import check_part, describe, show
@@ -36,6 +37,7 @@ def make_joint_plan(job: QuestionsJob, salts: Mapping[str, bytes]) -> JointPlan:
         JobError: a task doesn't support what its question asks for.
     """
     budget = job.privacy.budget()
+    check_keys(job)
     _check_groups(job)
     asked = {
         name: (job.shares[name], partial(_plan_one, name, question, salts[name]))

@@ -1,7 +1,7 @@
 """Look at what a run of a job would be, without reading a row or spending anything."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,6 @@ from core.errors import ShoalError
 from core.groups import AnyPlan
 from pipelines.console.printable import error_text
 from pipelines.job.job import Job
-from pipelines.job.key_files import key_files
 from pipelines.job.questions import QuestionsJob
 from pipelines.job.subsamples_job import SubsamplesJob
 from pipelines.joint_plan import planned_as
@@ -26,7 +25,6 @@ def look_at_plan(job: Job | QuestionsJob) -> tuple[dict[str, Any], Show, list[st
 
     A refusal is why a run could not start here: the plan is the same where it can.
     """
-    check_keys(job)
     planned, described, show = planned_as(job)
     refusals: list[str] = []
     with _told(refusals):
@@ -56,20 +54,6 @@ def look_at_ledger(job: Job | QuestionsJob, plan: AnyPlan) -> dict[str, Any]:
 
     left = left_for(job.privacy.ledger, job, plan)
     return {"ledger": {**asdict(left), "says": left.sentence()}}
-
-
-def check_keys(job: Job | QuestionsJob) -> None:
-    """Check that public keys are not rows of the input, before they are read; the input need not be there.
-
-    Raises:
-        JobError: they are.
-    """
-    if key_files(job):
-        from pipelines.run.check_run import check_public  # imports Arrow, as reading keys does
-        from transforms.list_files import InputError
-
-        with suppress(InputError):
-            check_public(job)
 
 
 def check_left(job: Job | QuestionsJob, plan: AnyPlan) -> None:

@@ -11,6 +11,7 @@ from pipelines.console.quiet import quiet
 from pipelines.errors import JobError
 from pipelines.job.function_file import carry_function
 from pipelines.job.job import check_raw
+from pipelines.job.key_files import check_public
 from pipelines.job.text import parse_job, read_job_text
 from pipelines.looks import look_at_plan
 from pipelines.storage.locate import open_folder
@@ -49,6 +50,8 @@ def run(job: Job, data: Data | None = None) -> Release:
             _give_path(raw, place_data(data, os.path.join(folder, "data"), raw))
         raw.setdefault("output", os.path.join(folder, "release"))
         checked = check_raw(raw)
+        if isinstance(data, list | tuple):
+            check_public(checked, [os.path.expanduser(file) for file in data])
         from pipelines.run.run import run_job  # imports Beam, which a plan does not need
 
         release = run_job(checked)
@@ -81,7 +84,7 @@ def read_to_plan(job: Job) -> tuple[dict[str, Any], bool]:
     stored = "output" in raw
     raw.setdefault("output", "release")
     if isinstance(raw.get("input"), dict):
-        raw["input"].setdefault("path", "data")
+        raw["input"].setdefault("path", os.devnull)  # where no table lies that must not be of the input
     return raw, stored
 
 

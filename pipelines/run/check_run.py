@@ -7,15 +7,14 @@ from datetime import datetime
 from core.groups import AnyPlan
 from pipelines.errors import JobError
 from pipelines.job.job import Job
-from pipelines.job.key_files import key_files
+from pipelines.job.key_files import check_public
 from pipelines.job.questions import QuestionsJob
 from pipelines.ledger.ledger import check_charge
 from pipelines.release import RELEASE, REPORT, read_output_id
 from pipelines.run.delivery import delivery_of
 from pipelines.storage.locate import open_folder
 from pipelines.table import ATTEMPT
-from transforms.list_files import lies_within, list_files
-from transforms.schemes import LOCAL, split_scheme
+from transforms.list_files import lies_within
 
 
 def check_apart(job: Job | QuestionsJob, files: Sequence[str], held: bool = False) -> None:
@@ -42,30 +41,6 @@ def check_apart(job: Job | QuestionsJob, files: Sequence[str], held: bool = Fals
             f"privacy.ledger is {job.privacy.ledger}: a run writes a file of this name to its output; give "
             "another path."
         )
-
-
-def check_public(job: Job | QuestionsJob) -> None:
-    """Check that no table that must be public is of the input: public keys are released as they are.
-
-    Raises:
-        JobError: one is.
-        InputError: the input cannot be listed.
-    """
-    join = {} if job.input.join is None else {"input.join.path": job.input.join.path}
-    for name, place in {**join, **key_files(job)}.items():
-        if _is_of_input(job.input.path, place):
-            raise JobError(
-                f"{name} is {place}: it lies in input.path {job.input.path}, but it must be public, and rows "
-                "of the input are not; give a file outside the input."
-            )
-
-
-def _is_of_input(path: str, place: str) -> bool:
-    """Return whether a file lies in the input, or is one of its files by another name."""
-    if lies_within(path, place):
-        return True
-    files = list_files(path) if split_scheme(path)[0] == LOCAL and os.path.isfile(place) else []
-    return any(os.path.samefile(each.path, place) for each in files)
 
 
 def check_place(job: Job | QuestionsJob, plan: AnyPlan, clock: Callable[[], datetime]) -> None:

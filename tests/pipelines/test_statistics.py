@@ -140,6 +140,35 @@ def test_public_keys_are_no_rows_of_the_input(bench, refused, command, linked):
     assert f"group_by.keys is {link}: it lies in input.path {bench.job['input']['path']}, but" in said
 
 
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["plan", "JOB", "--simulate", "1000"],
+        ["plan", "JOB", "--sweep", "privacy.epsilon=1..2"],
+        ["plan", "JOB", "--solve", "privacy.epsilon", "--for", "cell_error=50"],
+        ["diff", "JOB", "JOB"],
+        ["cost", "JOB"],
+        ["ledger", "show", "LEDGER", "--job", "JOB"],
+    ],
+    ids=" ".join,
+)
+def test_no_command_reads_keys_that_are_rows_of_the_input(bench, refused, command, several):
+    """They quoted a key that is there twice, and how many keys there are."""
+    own = {"params": {"cells": [4]}, **by(["city"], str(bench.rows))}
+    job = bench.changed({**changes("histogram"), **LINE, **own})
+    if several:
+        own = {key: job.pop(key) for key in ("task", "domain", "params", "group_by")}
+        job["questions"] = {"one": {**own, "columns": job["input"].pop("columns")}}
+        job["input"].pop("checks")
+    ledger = str(bench.folder / "ledger.json")
+    create_ledger(ledger, new_ledger({"epsilon": 10.0, "delta": 1e-5}, "basic"))
+    places = {"JOB": bench.write(job), "LEDGER": ledger}
+    said = refused(bench.shoal(*(places.get(each, each) for each in command)))
+    assert "group_by.keys is" in said and "it must be public" in said
+    assert '["' not in said
+
+
 def test_a_key_column_may_be_named_as_an_error(bench):
     given = by(["x_error"], "private") | {"input.derive": {"x_error": "city"}}
     released(bench, **given)

@@ -13,6 +13,7 @@ from functools import reduce
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pandas
@@ -151,15 +152,30 @@ def test_rows_are_given_in_several_ways(kind: str, tmp_path: Path, temporary: Pa
     assert pq.read_table(files).num_rows == len(AGES)
 
 
+@pytest.mark.parametrize("copied", [False, True])
 @pytest.mark.parametrize("table", ["keys", "join"])
-def test_a_public_table_is_no_file_of_the_rows(tmp_path: Path, table: str) -> None:
-    """The files of a list get other names, and are the same files."""
+def test_a_public_table_is_no_file_of_the_rows(
+    tmp_path: Path, table: str, copied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files of a list get other names, and are the same files, or on another disk copies of them."""
+    if copied:
+        monkeypatch.setattr(os, "link", Mock(side_effect=OSError))
     file = tmp_path / "people.parquet"
     pq.write_table(pa.table({"age": [25, 50], "city": ["Bern", "Ulm"]}), file)
     join = {**JOB, "input": {**JOB["input"], "join": {"path": file, "on": "city", "columns": ["age"]}}}
     keys = {**JOB, "group_by": {"columns": ["city"], "keys": file}}
     with pytest.raises(JobError, match=r"(keys|join\.path) is .* it lies in input.path .* must be public"):
         shoal.run({"keys": keys, "join": join}[table], [file])
+
+
+def test_a_plan_without_rows_takes_keys_from_any_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    pq.write_table(pa.table({"city": ["Bern", "Ulm"]}), "data/cities.parquet")
+    keys = {**JOB, "group_by": {"columns": ["city"], "keys": "data/cities.parquet"}}
+    assert str(shoal.plan(keys)).startswith("2 groups by city")
 
 
 def test_a_notebook_is_no_different(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:

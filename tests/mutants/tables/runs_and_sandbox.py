@@ -143,10 +143,10 @@ PREPARED = (
     ),
     Mutant(
         12,
-        "pipelines/run/check_run.py",
+        "pipelines/job/key_files.py",
         "a joined table may be a file of the input by another name",
-        "files = list_files(path) if split_scheme(path)[0] == LOCAL and os.path.isfile(place) else []",
-        "files = list_files(path)[:0]",
+        "files = [*copied, *(each.path for each in list_files(path))]",
+        "files = [*copied]",
         Selection(("tests/shoal/test_calls.py",), "no_file_of_the_rows"),
     ),
     Mutant(
