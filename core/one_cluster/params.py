@@ -1,6 +1,5 @@
 """Parameters of the 1-cluster task."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -28,13 +27,13 @@ def check_shares(shares: Mapping[str, float] | None) -> None:
     """Check the weights of the practical method's rounds.
 
     Raises:
-        InvalidValue: a name is unknown, or a weight is not a finite number above 0.
+        InvalidValue: a name is unknown, or a weight is out of range. Far beyond it noise would be infinite.
     """
     for name, share in (shares or {}).items():
         if name not in SHARES:
             raise InvalidValue("shares", name, f"its keys are {', '.join(SHARES)}", f"has {name!r}")
-        if not (math.isfinite(share) and share > 0):
-            raise InvalidValue(f"shares.{name}", share, "it must be a finite number above 0")
+        if not 1e-12 <= share <= 1e6:
+            raise InvalidValue(f"shares.{name}", share, "it must be from 1e-12 to 1e6")
 
 
 @dataclass(frozen=True)

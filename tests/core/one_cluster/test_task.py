@@ -62,7 +62,10 @@ def test_what_no_method_serves_is_refused(method):
         ({"target": 0}, "target is 0: it must be a whole number from 1"),
         ({"failure": 1.0}, "failure is 1.0"),
         ({"shares": {"luck": 1.0}}, "shares has 'luck': its keys are good_radius, good_center, average_1, "),
-        ({"shares": {"count": 0.0}}, "shares.count is 0.0: it must be a finite number above 0"),
+        ({"shares": {"count": 0.0}}, "shares.count is 0.0: it must be from 1e-12 to 1e6"),
+        ({"shares": {"good_center": 1e-320}}, "shares.good_center is 1e-320: it must be from"),
+        ({"shares": {"fit_radius": 1e308}}, r"shares.fit_radius is 1e\+308: it must be from"),
+        ({"shares": {"count": float("nan")}}, "shares.count is nan: it must be from"),
     ],
 )
 def test_wrong_parameters_are_refused(values, says):
