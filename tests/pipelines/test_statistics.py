@@ -144,6 +144,7 @@ def test_public_keys_are_no_rows_of_the_input(bench, refused, command, linked):
 @pytest.mark.parametrize(
     "command",
     [
+        ["run", "JOB"],
         ["plan", "JOB", "--simulate", "1000"],
         ["plan", "JOB", "--sweep", "privacy.epsilon=1..2"],
         ["plan", "JOB", "--solve", "privacy.epsilon", "--for", "cell_error=50"],
