@@ -320,11 +320,10 @@ class ReleaseTotals(Method[Statistics]):
                 "found also depends on the noise."
             )
             if few > 1:
-                fewer = f"fewer than {few:,}"
-                small = f"in which {fewer} units keep rows" if kept else f"of {fewer} rows"
+                small = "in which fewer than {:,} units keep rows" if kept else "of fewer than {:,} rows"
                 notes[-1] += (
-                    f" One {small} is released only where noise makes its number too large by more than is "
-                    "promised."
+                    f" One {small.format(few)} is released only where noise makes its number too large by "
+                    "more than is promised."
                 )
         elif params.grouping is not None and {"count", "units", "sum"} & set(params.names):
             notes.append(
