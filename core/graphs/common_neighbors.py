@@ -1,12 +1,10 @@
 """Count common neighbors of pairs of nodes, where they can matter, and corners of triangles."""
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
 from core.graphs.paths import count_closed, count_paths, table_of_paths
-from core.graphs.ranked import Ranked, add_often
+from core.graphs.ranked import Ranked
 from core.graphs.wedges import Wedges
 
 Ints = NDArray[np.int64]
@@ -48,7 +46,8 @@ def core_size(graph: Ranked) -> int:
 
 def _count_core(graph: Ranked, core: int, part: int, parts: int) -> Wedges:
     """Count for pairs of the core, in blocks of `_SEED` later nodes."""
-    found, within = Wedges.none(), _often(graph.rows(0, core), graph.nodes)
+    found, within = Wedges.none(), np.zeros(graph.nodes, dtype=np.int32)
+    graph.count_neighbors(within, 0, core)
     for number, start in enumerate(range(0, core, _SEED)):
         if number % parts == part or number == 0:
             found = _count_block(graph, start, min(start + _SEED, core), within, core, found)
@@ -83,14 +82,6 @@ def _count_block(graph: Ranked, start: int, end: int, within: Numbers, core: int
     return found
 
 
-def _often(rows: Iterator[Numbers], nodes: int) -> Numbers:
-    """Count how often each node is among some: shape (nodes,)."""
-    often = np.zeros(nodes, dtype=np.int32)
-    for neighbors in rows:
-        add_often(often, neighbors)
-    return often
-
-
 def _dense(graph: Ranked, start: int, end: int, within: Numbers, core: int) -> Floats:
     """Return the edges of some nodes within the core: shape (end - start, core)."""
     sizes = within[start:end]
@@ -122,8 +113,7 @@ def _count_others(graph: Ranked, core: int, part: int, parts: int, found: Wedges
         before, width = width, min(rivals, end)
         if width < before:
             before, within = 0, np.zeros(graph.nodes, dtype=np.int32)
-        for neighbors in graph.rows(before, width):
-            add_often(within, neighbors)
+        graph.count_neighbors(within, before, width)
         least = max(1, found.least(int(degrees[0]) + light))
         skipped = least // 3
         rows = np.arange(start + (part - start) % parts, end, parts)

@@ -98,6 +98,11 @@ class Ranked:
                     self.starts[max(first, low)] : self.starts[last] + self.degrees[last]
                 ]
 
+    def count_neighbors(self, often: Numbers, first: int, end: int) -> None:
+        """Add to `often`, shape (nodes,), how many neighbors each has from `first` on and below `end`."""
+        for neighbors in self.rows(first, end):
+            add_often(often, neighbors)
+
     def ranges(self, nodes: Ints | Numbers, skipped: Numbers | int, sizes: Numbers) -> Iterator[Numbers]:
         """Yield some neighbors of each node, one node after the other, part by part.
 
