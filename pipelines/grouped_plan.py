@@ -17,7 +17,7 @@ from pipelines.answers.text import hides, number
 from pipelines.errors import JobError, place_of
 from pipelines.job.groups import GroupBy, GroupsJob
 from pipelines.job.job import Job
-from pipelines.job.key_files import check_keys
+from pipelines.key_files import check_keys
 from pipelines.notes import notes
 from pipelines.plan import check_part, describe, describe_groups, make_plan, show
 from pipelines.tasks import TASKS

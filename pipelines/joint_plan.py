@@ -19,8 +19,8 @@ from pipelines.errors import JobError, place_of
 from pipelines.grouped_plan import describe_grouped, plan_job, show_grouped
 from pipelines.job.groups import MOST_GROUPS, GroupsJob
 from pipelines.job.job import Job
-from pipelines.job.key_files import check_keys
 from pipelines.job.questions import QUESTIONS, QuestionsJob, in_question
+from pipelines.key_files import check_keys
 from pipelines.needs import needs
 from pipelines.plan import check_part, describe, show
 

@@ -11,8 +11,8 @@ from pipelines.console.quiet import quiet
 from pipelines.errors import JobError
 from pipelines.job.function_file import carry_function
 from pipelines.job.job import check_raw
-from pipelines.job.key_files import check_public
 from pipelines.job.text import parse_job, read_job_text
+from pipelines.key_files import check_public
 from pipelines.looks import look_at_plan
 from pipelines.storage.locate import open_folder
 from shoal.data import Data, place_data

@@ -7,8 +7,8 @@ from datetime import datetime
 from core.groups import AnyPlan
 from pipelines.errors import JobError
 from pipelines.job.job import Job
-from pipelines.job.key_files import check_public
 from pipelines.job.questions import QuestionsJob
+from pipelines.key_files import check_public
 from pipelines.ledger.ledger import check_charge
 from pipelines.release import RELEASE, REPORT, read_output_id
 from pipelines.run.delivery import delivery_of

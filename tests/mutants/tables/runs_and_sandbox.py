@@ -159,7 +159,7 @@ PREPARED = (
     ),
     Mutant(
         12,
-        "pipelines/job/key_files.py",
+        "pipelines/key_files.py",
         "a joined table may be a file of the input by another name",
         "files = [*copied, *(each.path for each in list_files(path))]",
         "files = [*copied]",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.job.job import check_job, check_several
-from pipelines.job.key_files import key_files
+from pipelines.key_files import key_files
 from tests.pipelines.conftest import Bench
 from tests.pipelines.jobs import changes
 
