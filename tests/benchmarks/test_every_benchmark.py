@@ -27,7 +27,7 @@ TINY = {
     "prepared_pass": "--rows 20000 --repetitions 1",
     "real_columns": "--trials 1",
     "rectangles": "--runs 1 --rectangles 2",
-    "scale": "--sizes 1000 --only triangles",
+    "scale": "--sizes 1000 2000 --only k_cover",
     "screening": "--runs 1 --data DATA",
     "sparse_table": "--rows 1000 --parts 1 2 --repetitions 1",
 }
