@@ -63,4 +63,12 @@ def _is_of_input(path: str, place: str, copied: Sequence[str | os.PathLike[str]]
     if split_scheme(path)[0] != LOCAL or not os.path.isfile(place):
         return False
     files = [*copied, *(each.path for each in list_files(path))]
-    return any(os.path.samefile(each, place) for each in files)
+    return any(_is_same(each, place) for each in files)
+
+
+def _is_same(file: str | os.PathLike[str], place: str) -> bool:
+    """Return whether two paths lead to one file. One that is gone since it was listed is no other file."""
+    try:
+        return os.path.samefile(file, place)
+    except FileNotFoundError:
+        return False
