@@ -71,6 +71,11 @@ class Counts:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle counts in the smallest type that holds them: most are small, and many wait in files."""
+        most = int(self.counts.max(initial=0))
+        return _unpickled, (self.keys, self.counts.astype(np.min_scalar_type(most)))
+
     @classmethod
     def joined(cls, parts: Sequence["Counts"]) -> "Counts":
         """Join parts whose keys ascend from part to part."""
@@ -180,6 +185,10 @@ class Counts:
         ends = np.searchsorted(shard[order], np.arange(shards + 1))
         parts = [slice(*ends[shard : shard + 2]) for shard in range(shards)]
         return [Counts(keys[part], counts[part]) for part in parts]
+
+
+def _unpickled(keys: Ints, counts: NDArray[np.integer[Any]]) -> Counts:
+    return Counts(keys, counts.astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)

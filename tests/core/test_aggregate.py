@@ -224,3 +224,14 @@ def test_a_sample_never_holds_more_than_its_size(size):
         total = part if total is None else total + part
         assert len(part.hashes) == len(total.hashes) == len(total.ids) == len(total.points) == size
         assert part.points.base is None or part.points.base.size <= 2 * size  # no view of the block is kept
+
+
+@pytest.mark.parametrize(("most", "width"), [(1, 1), (255, 1), (256, 2), (65_536, 4), (2**63 - 1, 8)])
+def test_counts_travel_in_the_smallest_type_and_come_back_as_they_were(most, width):
+    counts = Counts(np.arange(10_000), np.append(np.ones(9_999, dtype=np.int64), most))
+    packed = pickle.dumps(counts, pickle.HIGHEST_PROTOCOL)
+    assert len(packed) < 10_000 * (8 + width) + 1000
+    back = pickle.loads(packed)
+    assert back == counts and back.keys.dtype == back.counts.dtype == np.int64
+    none = pickle.loads(pickle.dumps(Counts.of(np.zeros(0, dtype=np.int64))))
+    assert len(none) == 0 and none.counts.dtype == np.int64

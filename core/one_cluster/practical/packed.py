@@ -8,8 +8,8 @@ Ints = NDArray[np.int64]
 
 def pack(cells: Ints, bits: int) -> Ints:
     """Return the keys (n,) of cells (n, d) whose coordinates have `bits` bits, at most 63 together."""
-    keys = np.zeros(len(cells), dtype=np.int64)
-    for axis in range(cells.shape[1]):
+    keys = cells[:, 0].copy()
+    for axis in range(1, cells.shape[1]):
         keys |= cells[:, axis] << (axis * bits)
     return keys
 

@@ -88,7 +88,7 @@ class Tile:
             return self
         for axis in np.argsort(np.min(near, axis=0) - np.max(near, axis=0)):
             self.axis, self.cut = int(axis), int(np.median(near[:, axis]))
-            sides = self._sides(near)
+            sides = self._sides(near[:, axis])
             sizes = [int(np.count_nonzero(side)) for side in sides]
             again = sum(sizes) / len(near)
             fewer = self.low[axis] < self.cut < self.high[axis] and max(sizes) < len(near)
@@ -105,8 +105,8 @@ class Tile:
         below.high[self.axis] = above.low[self.axis] = self.cut
         return below, above
 
-    def _sides(self, cells: Ints) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        along = cells[:, self.axis]
+    def _sides(self, along: Ints) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Say which cells each half needs, given their coordinates along the axis, shape (m,)."""
         return along < self.cut + self.margin, along >= self.cut - self.margin
 
     def owns(self, places: Ints) -> NDArray[np.bool_]:
@@ -122,13 +122,15 @@ class Tile:
 
     def deal(self, cells: Ints, counts: Counts, store: Store) -> None:
         """Store counts for every tile that needs them, given their cells, shape (m, d)."""
-        if not len(counts):
-            return
-        if not self.halves:
-            self.kept.append(store.put(counts))
-            return
-        for half, side in zip(self.halves, self._sides(cells), strict=True):
-            half.deal(cells[side], Counts(counts.keys[side], counts.counts[side]), store)
+        columns = [np.ascontiguousarray(cells[:, axis]) for axis in range(cells.shape[1])]
+        left = [(self, np.arange(len(counts), dtype=np.int32))]
+        while left:
+            tile, rows = left.pop()
+            if tile.halves and len(rows):
+                sides = tile._sides(columns[tile.axis][rows])
+                left += [(half, rows[side]) for half, side in zip(tile.halves, sides, strict=True)]
+            elif len(rows):
+                tile.kept.append(store.put(Counts(counts.keys[rows], counts.counts[rows])))
 
 
 def fullest_of_all(regions: RegionsOfCells, aggregate: Stored, low: int, high: int) -> Ints:

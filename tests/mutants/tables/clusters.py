@@ -477,9 +477,9 @@ NOISE = (
     Mutant(
         12,
         _TILES,
-        "cells of a half are those of the other's side",
-        "half.deal(cells[side], Counts(counts.keys[side], counts.counts[side]), store)",
-        "half.deal(cells[side], Counts(counts.keys[side][::-1], counts.counts[side]), store)",
+        "counts of a tile are those of other cells",
+        "store.put(Counts(counts.keys[rows], counts.counts[rows]))",
+        "store.put(Counts(counts.keys[rows[::-1]], counts.counts[rows]))",
         TILES,
     ),
     Mutant(
@@ -612,6 +612,14 @@ COSTS = (
         'np.add(self.table, other.table, dtype=kind, casting="unsafe")',
         "np.add(self.table, other.table)",
         _CELLS,
+    ),
+    Mutant(
+        12,
+        _AGGREGATE,
+        "counts above 255 travel in a byte",
+        "self.counts.astype(np.min_scalar_type(most))",
+        "self.counts.astype(np.uint8)",
+        Selection(("tests/core/test_aggregate.py",), only="smallest_type"),
     ),
     Mutant(
         12,
