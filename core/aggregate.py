@@ -270,32 +270,6 @@ class CellCounts:
         return np.array_equal(self.within(cells, 0), other.within(cells, 0))
 
 
-@dataclass(frozen=True)
-class SideBySide:
-    """Sparse counts of several samples of the same records, which one pass makes.
-
-    Args:
-        samples: the counts of each sample; always as many. All are `Counts`, or `core.stored.Stored`.
-    """
-
-    samples: tuple[Any, ...]
-
-    def __add__(self, other: "SideBySide") -> "SideBySide":
-        return SideBySide(tuple(a + b for a, b in zip(self.samples, other.samples, strict=True)))
-
-    @classmethod
-    def merged(cls, parts: Sequence["SideBySide"]) -> "SideBySide":
-        """Add up any number at once, at least one, whose samples are `Counts`."""
-        return cls(
-            tuple(Counts.merged(counts) for counts in zip(*(part.samples for part in parts), strict=True))
-        )
-
-    def split(self, shards: int) -> list["SideBySide"]:
-        """Split the counts of every sample by key; see `Counts.split`."""
-        parts = [counts.split(shards) for counts in self.samples]
-        return [SideBySide(shard) for shard in zip(*parts, strict=True)]
-
-
 @dataclass(frozen=True, eq=False)
 class Sample:
     """A random subset of the records: the `size` records of smallest hash, or all where there are fewer.

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from core.aggregate import Aggregate, Counts, SideBySide, Tally
+from core.aggregate import Aggregate, Counts, Tally
 from core.budget import Budget
 from core.domain import Grid
 from core.each_group import EachGroup
@@ -18,6 +18,7 @@ from core.one_cluster.params import OneCluster
 from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block, Examination, Round, State, Strand, examination_of, looks_of, sections_of
 from core.sampling import poisson_sample
+from core.side_by_side import SideBySide
 from core.statistics.stored_totals import StoredTotals
 from core.stored import Store, Stored
 from pipelines.tasks import TASKS as APPLICATION

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.aggregate import Sample, SideBySide
+from core.aggregate import Sample
 from core.rounds import Block
 from core.secure_noise import secret_salt
+from core.side_by_side import SideBySide
 from pipelines.job.job import check_job
 from pipelines.plan import make_plan
 from pipelines.run import run

@@ -13,7 +13,7 @@ import pytest
 
 import core
 import transforms.merge_aggregates as merging
-from core.aggregate import Aggregate, CellCounts, Counts, Sample, SideBySide, Tally
+from core.aggregate import Aggregate, CellCounts, Counts, Sample, Tally
 from core.counted_points import StoredOrder
 from core.gaps import Order
 from core.graphs.components import spanning_forest
@@ -25,6 +25,7 @@ from core.one_cluster.paper.weighted import Weighted
 from core.rounds import Block
 from core.sample_and_aggregate.outputs import Outputs
 from core.sections import Sectioned
+from core.side_by_side import SideBySide
 from core.statistics.quantities import Quantity
 from core.statistics.stored_totals import StoredTotals, TotalsInSections
 from core.statistics.totals import GroupTotals

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core.aggregate import Counts, SideBySide
+from core.aggregate import Counts
 from core.domain import Points
 from core.draws import Draw
 from core.mechanisms.choosing import Choosing
@@ -18,6 +18,7 @@ from core.one_cluster.practical.regions import Regions
 from core.one_cluster.practical.tiles import MOST_COUNTS, crowded_of_all
 from core.rounds import Block
 from core.sampling import poisson_sample
+from core.side_by_side import SideBySide
 from core.stored import Store, Stored
 
 Ints = NDArray[np.int64]

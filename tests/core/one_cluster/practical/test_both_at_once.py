@@ -7,7 +7,7 @@ from operator import add
 import numpy as np
 import pytest
 
-from core.aggregate import Counts, SideBySide
+from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
 from core.mechanisms.choosing import ChoiceOfKeys
@@ -18,6 +18,7 @@ from core.one_cluster.practical import tiles
 from core.one_cluster.practical.locate import FindRadiusAndRegion, Located, PoissonSample
 from core.one_cluster.task import ONE_CLUSTER
 from core.rounds import Block, total_in_memory
+from core.side_by_side import SideBySide
 from tests.core.one_cluster.practical.steps import alone
 from tests.core.recording import RecordingNoise
 from tests.core.seeded import SeededNoise
