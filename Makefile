@@ -13,7 +13,7 @@ RANGE := build/range
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-annotate $(LOCKFLAGS)
 
-.PHONY: help install engines demo test test-engines test-slow test-services test-range audit mutants gallery tables reproduce bench bench-start bench-one-cluster bench-pass bench-ordered \
+.PHONY: help install engines demo test test-engines test-slow test-range audit mutants gallery tables reproduce bench bench-start bench-one-cluster bench-pass bench-ordered \
 	bench-centers bench-analysis bench-sparse bench-groups bench-auto bench-questions bench-scale bench-memory bench-engines docs lint format lock clean
 
 help: ## show this list
@@ -46,15 +46,12 @@ test: install ## lint, types, import contracts, documentation, then the fast tes
 	@$(MAKE) --no-print-directory --jobs 2 lint docs
 	$(BIN)/pytest -m "not slow and not engine and not audit" -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-test-engines: engines ## every test that `make test` leaves out, but the audits: slow ones, and those of engines beside them
-	@$(MAKE) --no-print-directory --jobs 2 test-slow test-services
-
-test-slow: install
-	$(BIN)/pytest -m "slow and not engine and not audit" -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
-
-# These wait for engines most of the time, so they run beside others.
-test-services: engines
+# These wait for engines most of the time, so CI runs them beside others.
+test-engines: engines ## tests of engines and services: Flink, Prism, Airflow, object storage, a browser
 	$(BIN)/pytest -m "engine and not audit" tests/engines tests/deploy
+
+test-slow: install ## slow tests that need no engine: an hour, before a change is handed in
+	$(BIN)/pytest -m "slow and not engine and not audit" -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # LOCK=... picks what is installed, and PYTHON=... the interpreter: by default the oldest Beam, and Python of .venv.
 test-range: LOCK = requirements-oldest.txt

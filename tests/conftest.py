@@ -1,4 +1,4 @@
-"""Which tests are slow, or audits: `make test` leaves out both, `make test-engines` runs the slow ones."""
+"""Which tests are slow, or audits: `make test` leaves out both, `make test-slow` runs the slow ones."""
 
 import re
 

@@ -126,14 +126,14 @@ def test_the_page_of_core_lists_what_is_in_it() -> None:
 def test_ci_runs_what_a_developer_runs() -> None:
     script = ROOT / ".ci" / "run"
     assert script.stat().st_mode & 0o100
-    assert script.read_text().splitlines()[-2:] == ["make test", "exec make test-engines"]
+    assert script.read_text().splitlines()[-2:] == ["make engines", "exec make --jobs 2 test test-engines"]
 
 
 @pytest.mark.parametrize(("slow", "engine", "audit"), list(itertools.product((False, True), repeat=3)))
 def test_every_test_is_run_by_one_target(slow: bool, engine: bool, audit: bool) -> None:
-    """Whatever its markers, one pytest run of `make test`, `make test-engines` or `make audit` has it."""
+    """Whatever its markers, one pytest run of `make test`, `test-engines`, `test-slow` or `audit` has it."""
     targets = re.split(r"^(?=[a-z-]+:)", (ROOT / "Makefile").read_text(), flags=re.M)
-    recipes = [text for text in targets if re.match("(test|test-slow|test-services|audit):", text)]
+    recipes = [text for text in targets if re.match("(test|test-engines|test-slow|audit):", text)]
     runs = re.findall(r"pytest -m \"?([a-z ]+)", "".join(recipes))
     assert len(runs) == 4
     markers = {"slow": slow, "engine": engine, "audit": audit}
