@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from pipelines.errors import JobError, quoted
 from transforms.cut_batches import LONGEST, may_be_text, text_sizes, without_longer
-from transforms.file_format import ending_of
+from transforms.file_format import alike, ending_of
 from transforms.joined_batches import joined_batches
 
 Data = Any
@@ -329,7 +329,7 @@ def _place_files(files: Sequence[Any], place: str) -> str:
     last one, so that they are in order, and with the endings that say their formats.
 
     Raises:
-        JobError: an item is not the path of a file, or two are of the same file.
+        JobError: an item is not the path of a file, or two are of the same file, or may have the same rows.
     """
     if not files:
         raise JobError(f"data is an empty list: {_ALLOWED}.")
@@ -352,4 +352,8 @@ def _place_files(files: Sequence[Any], place: str) -> str:
             os.link(path, own)
         except OSError:  # it is on another disk, or of another user
             shutil.copyfile(path, own)
+    both = alike(map(os.fspath, files))
+    if both is not None:
+        one, other = map(quoted, both)
+        raise JobError(f"data has {one} and {other}, which may be the same rows twice: leave out one.")
     return place

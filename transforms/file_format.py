@@ -10,6 +10,7 @@ from rows: an error, or a type, would then depend on one of them. So types follo
 `transforms.column_types`. A text that is not of its type is null.
 """
 
+from collections.abc import Iterable
 from typing import Literal, get_args
 
 Format = Literal["Parquet", "CSV", "JSON lines", "Arrow IPC", "Avro"]
@@ -34,6 +35,9 @@ GZIP = ".gz"
 WITHOUT_TYPES: tuple[Format, ...] = ("CSV", "JSON lines")
 """Formats whose columns have the types that the job gives them."""
 
+_OF_TABLES = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
+"""Folders in which tables say which of their files are those of the last version."""
+
 NAMES = ", ".join(get_args(Format)[:-1]) + f" or {get_args(Format)[-1]}"
 
 
@@ -46,6 +50,30 @@ def ending_of(name: str) -> str | None:
 def format_of(name: str) -> Format:
     """Return the format of a file by the ending of its name."""
     return ENDINGS[ending_of(name) or ".parquet"]
+
+
+def alike(names: Iterable[str]) -> tuple[str, str] | None:
+    """Return two names that differ in their endings alone, such as a.csv and a.csv.gz; None without any."""
+    first: dict[str, str] = {}
+    for name in names:
+        bare = name[: len(name) - len(ending_of(name) or "")]
+        other = first.setdefault(bare, name)
+        if other != name:
+            return other, name
+    return None
+
+
+def table_of(name: str) -> tuple[list[str], str] | None:
+    """Return in which folders a file of a table with versions lies, and the kind of the table, by a name.
+
+    None for a name that no known kind has.
+    """
+    parts = name.split("/")
+    for place, part in enumerate(parts):
+        kind = "Iceberg" if part.endswith(".metadata.json") else _OF_TABLES.get(part)
+        if kind is not None:
+            return parts[:place], kind
+    return None
 
 
 def not_parquet(name: str) -> str:

@@ -16,7 +16,7 @@ from pyarrow import fs
 
 from core.errors import ShoalError
 from transforms.extras import needs
-from transforms.file_format import NAMES, Format, format_of
+from transforms.file_format import NAMES, Format, alike, format_of, table_of
 from transforms.name_pattern import FILE, FOLDER, NamePattern, States, is_glob, parse_glob
 from transforms.schemes import AZURE, EXTRAS, GCS, KNOWN, LOCAL, S3, split_scheme
 
@@ -103,8 +103,8 @@ def list_files(path: str) -> list[File]:
 
     Raises:
         NoFiles: there are none.
-        InputError: they cannot be listed, they are of several formats, two names refer to the same file, or
-            the folders of some give other columns than those of others.
+        InputError: they cannot be listed, they may have the same rows twice, or the folders of some give
+            other columns than those of others.
     """
     _NOT_READ.pop(path, None)
     with _listing(path):
@@ -117,6 +117,8 @@ def list_files(path: str) -> list[File]:
         else:
             below = system.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True))
             every = {posixpath.relpath(found.path, root): found.size for found in below if found.is_file}
+            for name in every:
+                _check_no_table(path, name, pattern)
             reached = {name: pattern.after_all(name.split("/")) for name in every}
             names, links = [name for name in every if pattern.ends(reached[name])], 0
             others = sum(size > 0 and _is_other(pattern, reached[name]) for name, size in every.items())
@@ -135,7 +137,7 @@ def list_files(path: str) -> list[File]:
 
 
 def _check_formats(path: str, names: Sequence[str]) -> None:
-    """Check that all files are of one format: a folder may have the same rows twice, in two formats.
+    """Check that all files are of one format, and no two of one name: they may be the same rows twice.
 
     Raises:
         InputError: they are not.
@@ -148,6 +150,22 @@ def _check_formats(path: str, names: Sequence[str]) -> None:
         raise InputError(
             f"input.path {short(path)} has files of {one}, such as {short(its)}, and of {other}, such as "
             f"{short(another)}: give files of one format, by a glob such as *.parquet."
+        )
+    both = alike(names)
+    if both is not None:
+        raise InputError(
+            f"input.path {short(path)} has {short(both[0])} and {short(both[1])}, which may be the same rows "
+            "twice; keep one of them, or rename one."
+        )
+
+
+def _check_no_table(path: str, name: str, pattern: NamePattern) -> None:
+    """Raise an InputError where a name, in a folder that is looked into, is of a table with versions."""
+    found = table_of(name)
+    if found is not None and pattern.goes_on(pattern.after_all(found[0])):
+        raise InputError(
+            f"input.path {short(path)} is a table of {found[1]}, which keeps files of earlier versions, so "
+            "rows would count twice; give a folder to which the rows of one version were written."
         )
 
 
@@ -297,6 +315,7 @@ def _list_local(path: str, root: str, pattern: NamePattern) -> tuple[list[str], 
         with os.scandir(os.path.join(root, folder)) as entries:
             for entry in entries:
                 name, reached = posixpath.join(folder, entry.name), pattern.after(states, entry.name)
+                _check_no_table(path, name, pattern)
                 links += bool(reached) and entry.is_symlink()
                 others += _is_other(pattern, reached) and entry.is_file(follow_symlinks=False)
                 if pattern.goes_on(reached) and entry.is_dir(follow_symlinks=False):
@@ -348,14 +367,6 @@ def version_of(file: File) -> str:
     if file.path.startswith((S3, AZURE)):  # whose times have whole seconds
         return f"{file.path} {system.version(path)}"
     return f"{file.path} {system.get_file_info(path).mtime_ns}"
-
-
-def changed_since(file: File) -> str:
-    """Say what became of a file that is not as it was opened."""
-    system, path = filesystem(file.path)
-    if system.get_file_info(path).type is fs.FileType.NotFound:
-        return "was removed during the run"
-    return "was written again during the run"
 
 
 @cache

@@ -7,11 +7,11 @@ from itertools import accumulate, chain
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyarrow.fs import LocalFileSystem
+from pyarrow.fs import FileType, LocalFileSystem
 
 from transforms.cut_batches import cut_batch, most_bytes_of_one
 from transforms.footers import drop_footer, footer_of, schema_in, schema_of
-from transforms.list_files import File, Held, InputError, changed_since, filesystem, short, version_of
+from transforms.list_files import File, Held, InputError, filesystem, short, version_of
 from transforms.open_source import check_columns
 from transforms.parse_texts import parse_text
 from transforms.read_formats import READINGS
@@ -98,9 +98,11 @@ def _check_version(file: File) -> None:
         InputError: it is another one.
     """
     if file.version and version_of(file) != file.version:
+        system, path = filesystem(file.path)
+        gone = system.get_file_info(path).type is FileType.NotFound
         raise InputError(
-            f"input.path: {short(file.name)} {changed_since(file)}, which must read the same rows in every "
-            "pass; leave the input as it is until a run has ended."
+            f"input.path: {short(file.name)} was {'removed' if gone else 'written again'} during the run, "
+            "which must read the same rows in every pass; leave the input as it is until a run has ended."
         )
 
 

@@ -67,6 +67,14 @@ def test_files_keep_the_endings_that_say_their_formats(tmp_path: Path) -> None:
     ]
 
 
+def test_files_whose_names_differ_by_their_endings_are_refused(tmp_path: Path) -> None:
+    for name in ("a.csv", "a.csv.gz"):
+        (tmp_path / name).touch()
+    files = [tmp_path / "a.csv", tmp_path / "a.csv.gz"]
+    with pytest.raises(JobError, match=r"a\.csv' and '.*a\.csv\.gz', which may be the same rows twice"):
+        place_data(files, str(tmp_path / "data"), {})
+
+
 def test_many_files_keep_their_order(tmp_path: Path) -> None:
     for number in range(11):
         pq.write_table(pa.table({"x": [number]}), tmp_path / str(number))

@@ -60,6 +60,39 @@ def test_two_names_of_one_file_are_refused(data: Path) -> None:
     assert names(f"{data}/*.parquet") == ["copy.parquet"]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"), [("a.CSV", "a.csv.gz"), ("a.jsonl", "a.ndjson.gz"), ("a.arrow", "a.feather")]
+)
+def test_files_whose_names_differ_by_their_endings_are_refused(tmp_path: Path, one: str, other: str) -> None:
+    """`gzip -k` leaves both: a row that counts twice is hidden half as well."""
+    for name in (one, other, f"b{other[1:]}"):
+        (tmp_path / name).write_text("rows")
+    for path in (tmp_path, f"{tmp_path}/a*"):
+        assert f"has {one} and {other}, which may be the same rows twice; keep one" in refusal(path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / one).rename(tmp_path / "sub" / one)
+    assert names(tmp_path) == [other, f"b{other[1:]}", f"sub/{one}"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "mark"),
+    [
+        ("Delta Lake", "_delta_log/00000000000000000000.json"),
+        ("Hudi", ".hoodie/hoodie.properties"),
+        ("Iceberg", "metadata/v1.metadata.json"),
+    ],
+)
+def test_tables_with_earlier_versions_are_refused(data: Path, kind: str, mark: str) -> None:
+    """Where small files were compacted, or a row was changed or deleted, earlier files are there, too."""
+    (data / mark).parent.mkdir()
+    (data / mark).write_text("{}")
+    for path in (data, data.parent, f"{data}/**/*.parquet"):
+        assert f"is a table of {kind}, which keeps files of earlier versions" in refusal(path)
+    assert names(data / "2026-11-20") == names(f"{data}/2026-11-20/*.parquet") == ["part.parquet"]
+    (data.parent / "part.parquet").write_text("rows")
+    assert names(f"{data.parent}/*.parquet") == ["part.parquet"]
+
+
 def test_only_regular_files_count(data: Path) -> None:
     os.mkfifo(data / "fifo.parquet")
     (data / "folder.parquet").mkdir()

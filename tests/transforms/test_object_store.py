@@ -91,6 +91,16 @@ def test_objects_of_other_names_are_counted(store):
     assert not_read("s3://b/other/*.parquet") is None
 
 
+def test_tables_with_earlier_versions_are_refused(store):
+    put_rows(store, "table/p.parquet")
+    obstore.put(store, "table/_delta_log/0.json", b"{}")
+    for path in ("s3://b/table", "s3://b/table/*.parquet"):
+        with pytest.raises(InputError, match="is a table of Delta Lake, which keeps files"):
+            list_files(path)
+    put_rows(store, "p.parquet")
+    assert [file.name for file in list_files("s3://b/*.parquet")] == ["p.parquet"]
+
+
 @pytest.mark.parametrize("path", ["s3://b/rows", "s3://b", "s3://b/rows/*.csv"])
 def test_nothing_there_is_one_sentence(store, path):
     with pytest.raises(InputError, match=r"does not exist|matches no files"):

@@ -194,6 +194,22 @@ READING = (
     ),
     Mutant(
         12,
+        "transforms/list_files.py",
+        "the same rows are read twice, zipped and not",
+        "if both is not None:",
+        "if False:",
+        Selection(("tests/transforms/test_list_files.py",), only="by_their_endings"),
+    ),
+    Mutant(
+        12,
+        "transforms/list_files.py",
+        "a table is read with the files of its earlier versions",
+        "if found is not None and pattern.goes_on(pattern.after_all(found[0])):",
+        "if False:",
+        Selection(("tests/transforms/test_list_files.py",), only="earlier_versions"),
+    ),
+    Mutant(
+        12,
         "transforms/open_source.py",
         "a unit stands in the name of a folder",
         "if unit in dict(files[0].folders):",
