@@ -67,7 +67,7 @@ def answer(release: Release, rows: Rows) -> Answer:
     counts = [result.counts[i] for i in order]
     error, sure = promises_of(Promises, release).count_error, f"with probability {confidence(release)}"
     of_kept = f" of {truth(release)}" if records.kept else ""
-    within = "" if error is None else f"each count within {number(error)}{of_kept}, {sure}"
+    within = "" if error is None else f"sum of the counts, each within {number(error)}{of_kept}, {sure}"
     noise = None if result.noise is None else [result.noise[i] for i in order]
     table = [
         (

@@ -157,8 +157,8 @@ ANSWERS = (
         12,
         "pipelines/answers/centers.py",
         "counts of centers are said to be off by half of their error",
-        'f"each count within {number(error)}{of_kept}, {sure}"',
-        'f"each count within {number(error / 2)}{of_kept}, {sure}"',
+        'f"sum of the counts, each within {number(error)}{of_kept}, {sure}"',
+        'f"sum of the counts, each within {number(error / 2)}{of_kept}, {sure}"',
         _ANSWERS,
     ),
     Mutant(
