@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from core.times import Times
 from transforms.column_types import Opened, give_types, used_types
 from transforms.count_records import MOST_FILES
+from transforms.encrypted_columns import readable_schema
 from transforms.file_format import not_parquet
 from transforms.group_keys import GroupKeys, check_keys, is_time
 from transforms.list_files import (
@@ -248,8 +249,9 @@ def _schema_of(file: File, opened: pa.NativeFile) -> tuple[pa.Schema, int] | Non
             reading = READINGS[file.format]
             return reading.schema(file, opened), reading.pieces(opened)
         parquet = pq.ParquetFile(opened)
-        _ = [(field.name, str(field.type)) for field in parquet.schema_arrow]
-        return (parquet.schema_arrow, parquet.num_row_groups) if _is_sound(parquet.metadata) else None
+        schema = readable_schema(opened, parquet)
+        _ = [(field.name, str(field.type)) for field in schema]
+        return (schema, parquet.num_row_groups) if _is_sound(parquet.metadata) else None
     except InputError:
         raise
     except Exception:  # damaged bytes may cause any type of error

@@ -60,8 +60,21 @@ class GuardedStream:
         return StreamError(f"The standard {self._name} stream cannot be written ({error.strerror}).")
 
 
+def _open_descriptors() -> None:
+    """Open the null device in place of each standard stream that is closed.
+
+    The next file that is opened would get its number, and what libraries read or print would be of that file.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the system takes the lowest number
+
+
 def guard_streams() -> None:
     """Guard both standard streams: escape characters, and replace a closed stream by the null device."""
+    _open_descriptors()
     for attribute, name in (("stdout", "output"), ("stderr", "error")):
         stream = getattr(sys, attribute)
         if stream is None:

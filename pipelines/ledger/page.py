@@ -46,7 +46,8 @@ def over_time(ledger: Mapping[str, Any]) -> Picture:
 
     A charge without a known share counts as nothing.
     """
-    at = [datetime.fromisoformat(entry["at"]).timestamp() for entry in ledger["charges"]]
+    told = [datetime.fromisoformat(entry["at"]).timestamp() for entry in ledger["charges"]]
+    at = list(accumulate(told, max))  # clocks may be set back
     spent = list(accumulate((entry["counted"] or 0.0 for entry in ledger["charges"]), initial=0.0))
     x = Axis.of_instants("charged at", at)
     y = Axis.of("epsilon", 0, 1.05 * max(ledger["epsilon"], *spent))

@@ -22,10 +22,11 @@ The model, for n rows:
 import itertools
 import json
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -115,8 +116,8 @@ def predict(
             "cost on a machine or in a container with Linux."
         )
     check_temporary()
-    if not rows or min(rows) < 1:
-        raise JobError(f"--rows is {', '.join(map(str, rows))}: give whole numbers above 0.")
+    if not rows or not 1 <= min(rows) <= max(rows) < 1 << 53:
+        raise JobError(f"--rows is {', '.join(map(str, rows))}: give whole numbers from 1 to 2^53 - 1.")
     passes = planned_as(job)[1]["needs"]["passes"]
     questions = _questions(job)
     meet = any(each.unit is not None or isinstance(each, SubsamplesJob) for each in questions)
@@ -169,18 +170,22 @@ def try_rows(job: Job | QuestionsJob, rows: int) -> Usage:
     Raises:
         JobError: the run fails.
     """
-    with tempfile.TemporaryDirectory(prefix="shoal-cost-") as folder:
-        place = Path(folder)
+    with ExitStack() as stack:
         try:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shoal-cost-")))
             _write_rows(job, place / "rows.parquet", rows)
+            (place / "job.json").write_text(json.dumps(trial(job, place)))
         except OSError as error:
             raise JobError(
                 f"{rows:,} made-up rows could not be written to {tempfile.gettempdir()} "
                 f"({os.strerror(error.errno or 0)}): let TMPDIR be a folder with room."
             ) from None
-        values = trial(job, place)
-        (place / "job.json").write_text(json.dumps(values))
         usage = run_command([sys.executable, "-m", "shoal", "run", str(place / "job.json")])
+    if usage.code < 0:
+        raise JobError(
+            f"A run on made-up rows was ended by {signal.Signals(-usage.code).name}: where memory is full, "
+            "the system does so."
+        )
     if usage.code:
         raise JobError(f"A run on made-up rows failed. {usage.error.removeprefix('shoal: ').strip()}")
     return usage

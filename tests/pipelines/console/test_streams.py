@@ -66,6 +66,19 @@ def test_lost_events_end_no_run(stream) -> None:
     Events(stream, now).emit("started")
 
 
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 2), (0, 1, 2)])
+def test_no_file_gets_the_number_of_a_stream_that_is_closed(tmp_path: Path, closed: tuple[int, ...]) -> None:
+    """What libraries print to standard error would be written into it."""
+    code = (
+        "import os; from pipelines.console.streams import guard_streams; guard_streams(); "
+        f"file = os.open({str(tmp_path / 'file')!r}, os.O_CREAT | os.O_WRONLY); "
+        f"os.write(file, str([file > 2, *map(os.get_inheritable, {closed})]).encode())"
+    )
+    redirected = " ".join(f"{number}>&-" for number in closed)
+    subprocess.run(["sh", "-c", f'exec "$0" -c "$1" {redirected}', sys.executable, code], check=True)
+    assert (tmp_path / "file").read_text() == str([True] * (1 + len(closed)))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("redirected", "code", "says"),
@@ -73,6 +86,7 @@ def test_lost_events_end_no_run(stream) -> None:
         ("| true", 0, ""),
         ("> /dev/full", 1, "The standard output stream cannot be written (No space left on device)."),
         (">&- 2>&-", 0, ""),
+        ("<&-", 0, ""),
         ("--json-logs 2> /dev/full > /dev/null", 0, ""),
     ],
 )

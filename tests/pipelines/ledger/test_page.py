@@ -30,6 +30,15 @@ def test_the_picture_adds_up_the_charges():
     assert max(line["encoding"]["y"]["scale"]["domain"]) > 5.0  # the limit is no edge of the picture
 
 
+def test_a_clock_that_was_set_back_draws_no_line_back():
+    told = described(3)
+    told["charges"][1]["at"] = "1999-01-01T00:00:00Z"
+    points = over_time(told).plots[0]["layer"][0]["data"]["values"]
+    at = [point["x"] for point in points]
+    assert at == sorted(at) and at[1] == at[2]
+    assert [point["y"] for point in points] == [0.0, 0.25, 0.5, 0.75, 0.75]
+
+
 def test_a_ledger_without_charges_has_a_page():
     page = ledger_page(described(0)).decode()
     assert "Epsilon 5 of 5 is left" in page and "0 runs charged" in page and page.count("<svg ") == 1

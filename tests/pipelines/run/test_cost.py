@@ -1,6 +1,8 @@
 """What a run will cost, predicted from runs on made-up rows."""
 
+import errno
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -13,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.errors import JobError
 from pipelines.job.job import check_job, check_several
 from pipelines.run.cost import ROWS, Cost, _memory, made_up, predict, trial, try_rows
 from pipelines.run.usage import Usage, descendants, memory_of, run_command
@@ -208,9 +211,29 @@ def test_the_command(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == [ROWS, (5, 7)]
 
 
-def test_wrong_numbers_of_rows(bench: Bench, refused: Refused) -> None:
-    said = refused(bench.shoal("cost", bench.write(bench.job), "--rows", "0"))
-    assert said == "shoal: --rows is 0: give whole numbers above 0."
+@pytest.mark.parametrize("rows", ["0", str(1 << 53), "9" * 400])
+def test_wrong_numbers_of_rows(bench: Bench, refused: Refused, rows: str) -> None:
+    said = refused(bench.shoal("cost", bench.write(bench.job), "--rows", rows))
+    assert said.startswith("shoal: --rows is ") and said.endswith(": give whole numbers from 1 to 2^53 - 1.")
+
+
+@pytest.mark.parametrize("where", ["tempfile.mkdtemp", "pathlib.Path.write_text"])
+def test_a_full_disk_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    """Not only where rows are written."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    job = check_job(bench.job)
+    monkeypatch.setattr(where, full)
+    with pytest.raises(JobError, match=r"^10 made-up rows could not be .* \(No space left on device\): let"):
+        try_rows(job, 10)
+
+
+def test_a_run_that_the_system_ends(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.run.cost.run_command", lambda _: Usage(0, 0, 0, 0, -signal.SIGKILL, ""))
+    with pytest.raises(JobError, match=r"was ended by SIGKILL: where memory is full, the system does so\.$"):
+        try_rows(check_job(bench.job), 10)
 
 
 def test_a_function_that_is_not_there(bench: Bench, refused: Refused) -> None:

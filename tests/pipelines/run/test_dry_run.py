@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -134,6 +135,17 @@ def test_a_folder_for_waiting_rows_that_is_none(bench, where, questions, monkeyp
     monkeypatch.setenv("TMPDIR", str(bench.folder / where))
     code, says = refusal(bench, {})
     assert (code, "it is no folder that can be written to" in says) == (2, True)
+
+
+def test_no_folder_for_waiting_rows(bench, monkeypatch):
+    """Such as in a container that is read-only: a run would be charged, and then fail at its first row."""
+
+    def nowhere():
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
+    code, says = refusal(bench, {})
+    assert code == 2 and "There is no folder that temporary files can be written to" in says
 
 
 @pytest.mark.parametrize("spelled", [("out", "link"), ("link", "out")])
