@@ -8,6 +8,7 @@ from core.centers import space
 from core.centers.params import KMeans, KMedian
 from core.centers.task import K_MEANS, K_MEDIAN
 from core.domain import Grid
+from core.errors import InvalidValue
 from core.neighbors import Neighbors
 from core.policy import Partition, Policy
 from core.rounds import Block
@@ -42,3 +43,9 @@ def test_an_aggregate_does_not_depend_on_how_many_records_are_handled_at_a_time(
             few.setattr(space, "_ROWS", 7)
             assert step.summarize(block, state) == whole, step.name
         state = step.release(whole, state, SeededNoise(number))
+
+
+def test_a_radius_of_2_to_the_22_steps_is_too_wide():
+    assert space.Space(Grid((0.0,), (2.0**23 - 4,), 1.0)).bits == 0
+    with pytest.raises(InvalidValue, match="larger step"):
+        space.Space(Grid((0.0,), (2.0**23 - 2,), 1.0))
