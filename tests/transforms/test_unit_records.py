@@ -211,11 +211,13 @@ def test_every_record_is_a_point_that_the_domain_has(keep) -> None:
     assert ((kept >= 0) & (kept <= np.array(grid.extents))).all()
 
 
-def test_counts_are_exact_on_a_wide_grid() -> None:
-    grid = Grid((0,), (2**62 - 1,), 1)
+@pytest.mark.parametrize("low", [0, -(2**60) - 1])
+def test_counts_are_exact_on_a_wide_grid(low: int) -> None:
+    grid = Grid((low,), (2**61,), 1)
     of_unit = np.repeat([0, 1, 2], [5, 1, 100_000])
     zeros = np.zeros((len(of_unit), 1), dtype=np.int64)
-    assert computed(zeros, of_unit, grid, "count").tolist() == [[5], [1], [100_000]]
+    steps = computed(zeros, of_unit, grid, "count").astype(np.int64)
+    assert (steps + low).tolist() == [[5], [1], [100_000]]
 
 
 @pytest.mark.parametrize("bounds", [((-90, -180), (90, 180)), ((-22, 175), (-12, -175))])

@@ -15,6 +15,7 @@ from tests.mutants.tables import (
     doubled,
     edges,
     evaluated,
+    few_at_a_time,
     figures,
     files,
     first_questions,
@@ -190,5 +191,9 @@ MUTANTS = (
     *figures.FORESTS,
     *figures.ROWS,
     *figures.PARTS,
+    *few_at_a_time.CHUNKS,
+    *few_at_a_time.SOLVED,
+    *few_at_a_time.RECORDS,
+    *few_at_a_time.ANSWERS,
 )
 """Every wrong version."""

@@ -202,6 +202,30 @@ BOUNDS = (
         "0.0, quantity.extent / 2",
         Selection(_BOUNDS, only="fail_together"),
     ),
+    Mutant(
+        12,
+        _OF_STATISTICS,
+        "a number of units is bounded by the noise of one sum fewer",
+        "return self._of_sums(place + 1,",
+        "return self._of_sums(place,",
+        Selection(_BOUNDS, only="several_sums"),
+    ),
+    Mutant(
+        12,
+        _OF_STATISTICS,
+        "the noise of units counts in a number of rows by half of one",
+        'return (self.scales["units", 0] * both / 2,',
+        'return (self.scales["units", 0] / 2,',
+        Selection(_BOUNDS, only="several_sums"),
+    ),
+    Mutant(
+        12,
+        _OF_STATISTICS,
+        "the rounding of a number that follows from sums is not in its bound",
+        "self.failure) / unit + 1 / 2)",
+        "self.failure) / unit)",
+        Selection(_BOUNDS, only="several_sums"),
+    ),
 )
 
 PRACTICAL = (
