@@ -354,6 +354,6 @@ def _place_files(files: Sequence[Any], place: str) -> str:
             shutil.copyfile(path, own)
     both = alike(map(os.fspath, files))
     if both is not None:
-        one, other = map(quoted, both)
+        one, other = (quoted(os.path.basename(each)) for each in both)
         raise JobError(f"data has {one} and {other}, which may be the same rows twice: leave out one.")
     return place

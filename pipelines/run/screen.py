@@ -200,20 +200,13 @@ def _check_output(output: str, input_path: str) -> None:
 
 
 def _check_names(source: Source, output: str) -> None:
-    """Check that each file gets a name of its own, unlike `a` and `a.parquet`, which a local disk permits."""
-    named: dict[str, str] = {}
+    """Check that a local disk permits the names of the files, which differ as those of sources do."""
     for file in source.files:
         base = posixpath.basename(file_name(Descriptor(file, _MOST_ROW_GROUPS, 0)))
         if len(os.fsencode(base)) > _LONGEST_NAME and split_scheme(output)[0] == LOCAL:
             raise InputError(
                 f"input.path: {short(file.name)} is too long a name: {base[-14:]} is added to it, and a "
                 f"name may have {_LONGEST_NAME} bytes; rename the file."
-            )
-        other = named.setdefault(file_name(Descriptor(file, 0, 0)), file.name)
-        if other != file.name:
-            raise InputError(
-                f"input.path: {other} and {file.name} would become files of the same name: rename one of "
-                "them."
             )
 
 
