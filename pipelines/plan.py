@@ -258,7 +258,7 @@ def show(plan: Mapping[str, Any], console: Console) -> None:
         console.print(plan["why"])
         console.print(_methods(plan))
     show_bounds(plan, console)
-    if accuracy["smallest_target"] and not unpromised:  # which else says it
+    if accuracy["smallest_target"] and not unpromised:  # which names that target, too
         console.print(
             f"From a target of {accuracy['smallest_target']:,} on, at least half of the target is promised."
         )

@@ -333,8 +333,7 @@ def _place_files(files: Sequence[Any], place: str) -> str:
     """
     if not files:
         raise JobError(f"data is an empty list: {_ALLOWED}.")
-    os.mkdir(place)
-    digits, seen = len(str(len(files) - 1)), dict[tuple[int, int], int]()
+    seen = dict[tuple[int, int], int]()
     for number, file in enumerate(files):
         item = f"data[{number}] is {quoted(file)}"
         if not isinstance(file, str | os.PathLike) or "://" in os.fspath(file):
@@ -346,14 +345,18 @@ def _place_files(files: Sequence[Any], place: str) -> str:
         first = seen.setdefault((status.st_dev, status.st_ino), number)
         if first != number:
             raise JobError(f"{item}, the same file as data[{first}], whose rows would count twice.")
+    both = alike(map(os.fspath, files))
+    if both is not None:
+        one, other = (quoted(os.path.basename(each)) for each in both)
+        raise JobError(f"data has {one} and {other}, which may be the same rows twice: leave out one.")
+    os.mkdir(place)
+    digits = len(str(len(files) - 1))
+    for number, file in enumerate(files):
+        path = os.path.realpath(os.path.expanduser(file))
         ending = ending_of(os.fspath(file)) or ".parquet"
         own = os.path.join(place, f"data[{number:0{digits}}]{ending}")
         try:
             os.link(path, own)
         except OSError:  # it is on another disk, or of another user
             shutil.copyfile(path, own)
-    both = alike(map(os.fspath, files))
-    if both is not None:
-        one, other = (quoted(os.path.basename(each)) for each in both)
-        raise JobError(f"data has {one} and {other}, which may be the same rows twice: leave out one.")
     return place

@@ -33,8 +33,9 @@ def readable_schema(opened: pa.NativeFile, parquet: pq.ParquetFile) -> pa.Schema
     if length - footer.serialized_size != _SIGNATURE or not footer.num_row_groups:
         return schema
     zeros = mmap.mmap(-1, opened.size(), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
+    without_rows = pq.ParquetFile(pa.py_buffer(zeros), metadata=footer)
     for place, field in enumerate(schema):
-        if _is_encrypted(pq.ParquetFile(pa.py_buffer(zeros), metadata=footer), field.name):
+        if _is_encrypted(without_rows, field.name):
             schema = schema.set(place, pa.field(field.name, Encrypted()))
     return schema
 

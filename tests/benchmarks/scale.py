@@ -326,14 +326,15 @@ def main() -> None:
         expected = predicted(case, sizes) if options.predict else []
         for place, size in enumerate(sizes):
             grown = ["", ""]
-            wrong += [f"{name} takes {figures(runs[name, size])[-1]} MB"] * (
-                runs[name, size].memory > MOST_MEGABYTES * 2**20
-            )
+            if runs[name, size].memory > MOST_MEGABYTES * 2**20:
+                wrong.append(f"{name} takes {figures(runs[name, size])[-1]} MB")
             if 0 < place == len(sizes) - 1:
                 slope, more = growth(runs[name, sizes[place - 1]], runs[name, size], size / sizes[place - 1])
                 grown = [f"{slope:.2f}", f"{more:.1%}"]
-                wrong += [f"{name} has a slope of {slope:.2f}"] * (slope > MOST_SLOPE)
-                wrong += [f"memory of {name} grows by {more:.1%}"] * (more >= MOST_GROWTH and not case.grows)
+                if slope > MOST_SLOPE:
+                    wrong.append(f"{name} has a slope of {slope:.2f}")
+                if more >= MOST_GROWTH and not case.grows:
+                    wrong.append(f"memory of {name} grows by {more:.1%}")
             costs = [f"{cost.processor:.1f}, {cost.memory / 2**20:.0f}" for cost in expected[place:][:1]]
             table.add_row(name, f"{size:,}", *figures(runs[name, size]), *grown, *costs)
     Console(width=140).print(table)
