@@ -5,7 +5,8 @@ against the slopes of all rows, at epsilon 1; the noise is the real one. Rows wh
 skipped. Overhead is that of a whole pipeline, whose fits run in processes forked one by one, over reading,
 splitting and fitting the same blocks in a plain loop in one process, in seconds of the processor of all
 processes. It is a time per block, which a fit of a fraction of a second makes up for, and one of a few
-milliseconds does not. What two workers gain is in elapsed seconds.
+milliseconds does not. A machine's speed may differ by more within minutes, so `--repetitions` takes plain
+loop and pipelines in turn, and the figures are means. What two workers gain is in elapsed seconds.
 """
 
 import os
@@ -145,17 +146,21 @@ def processor() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
-def measure_overhead(rows: int, blocks: int, names: list[str], table: Table) -> None:
-    """Time the plain loop against one worker and two."""
+def measure_overhead(rows: int, blocks: int, names: list[str], repetitions: int, table: Table) -> None:
+    """Time the plain loop against one worker and two, by means of repetitions that are taken in turn."""
     with tempfile.TemporaryDirectory() as folder:
         source = write_clusters(Path(folder) / "rows", rows)
         splitting = Splitting(source.columns, None, blocks, secret_salt())
         for name in names:
             d = FITS.get(name, 4)
             function = Function(name, Grid((-20.0,) * d, (20.0,) * d, 1e-3))
-            plain, _ = seconds(partial(run_plain, source, splitting, function))
-            one, elapsed = seconds(partial(run_beam, source, splitting, function, 1))
-            two, sooner = seconds(partial(run_beam, source, splitting, function, 2))
+            ways = [
+                partial(run_plain, source, splitting, function),
+                partial(run_beam, source, splitting, function, 1),
+                partial(run_beam, source, splitting, function, 2),
+            ]
+            turns = np.array([[seconds(way) for way in ways] for _ in range(repetitions)])
+            (plain, _), (one, elapsed), (two, sooner) = turns.mean(axis=0)
             figures = (f"{x:.1f}" for x in (plain, one, two))
             row(
                 table,
@@ -189,6 +194,7 @@ def main() -> None:
     parser.add_argument("--data", default=os.environ.get("SHOAL_DATA", ""), help="folder of real datasets")
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--blocks", type=int, default=1000)
+    parser.add_argument("--repetitions", type=int, default=1, help="runs of each fit, in turn")
     parser.add_argument(
         "--fits",
         nargs="*",
@@ -216,7 +222,7 @@ def main() -> None:
         "ms a block",
     )
     measure_slopes(Path(args.data), args.trials, slopes)
-    measure_overhead(args.rows, args.blocks, args.fits, overhead)
+    measure_overhead(args.rows, args.blocks, args.fits, args.repetitions, overhead)
     for table in (slopes, overhead):
         Console(width=150).print(table)
 
