@@ -10,6 +10,7 @@ from pipelines.answers.text import number
 from pipelines.grouped_plan import strands_of_job
 from pipelines.job.job import Job
 from pipelines.tasks import TASKS
+from transforms.records import LARGE_IN_A_TURN
 
 _PROGRAM, _COLUMN, _WORKER = 340, 40, 65
 """MB of the program with two workers and its report, of a column that they read, and of a further worker.
@@ -22,7 +23,7 @@ _MANY = 1 << 17
 """Counts from which on a plan names their part of the memory."""
 
 _WAITING = 0.55
-"""Part of the bytes of a count at work that it takes while other questions, or other groups, are at work."""
+"""Part of the bytes of a count at work that it takes while others of its turn or other groups are at work."""
 
 
 def needs(asked: Sequence[tuple[Job, Planned]]) -> dict[str, Any]:
@@ -42,8 +43,8 @@ def needs(asked: Sequence[tuple[Job, Planned]]) -> dict[str, Any]:
     strands = [strands_of_job(job, plan, _groups(job)) for job, plan in asked]
     held = [held_by(of_question[0].rounds) for of_question in strands]
     apart = [own for own, of_question in zip(held, strands, strict=True) if len(of_question) > 1]
-    most = max(each.bytes for each in held)
-    waiting = _WAITING * (sum(each.bytes for each in held) - most)
+    most, *others = sorted((each.bytes for each in held), reverse=True)[:LARGE_IN_A_TURN]
+    waiting = _WAITING * sum(others)
     columns = {name for job, _ in asked for name in _columns(job)}
     program = _PROGRAM + _COLUMN * len(columns)
     if any(job.unit is not None for job, _ in asked):

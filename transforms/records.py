@@ -1,12 +1,19 @@
 """What every round of a pipeline needs: how elements become records, and states that bear a mark."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+from core.held import held_by as counts_held_by
 from core.rounds import Block, Round, State
 from transforms.plain_errors import RoundError
 from transforms.spill import Spilled
+
+LARGE_IN_A_TURN = 3
+"""Questions with large aggregates that share a turn, at most; see `turns_of`."""
+
+_LARGE = 1 << 17
+"""Counts above which an aggregate is large."""
 
 
 class Records(Protocol):
@@ -24,6 +31,30 @@ class RecordsOfQuestions(Protocol):
 
         There is at least one block of each such question, even without records.
         """
+
+
+def turns_of(rounds: Mapping[int, Round], questions: Sequence[int]) -> list[list[int]]:
+    """Divide the strands of a pass into turns, in which a worker reads an element, one after the other.
+
+    A worker holds what it makes of a turn until it has read all of the element. So few questions whose
+    aggregates may be large share a turn, and memory does not grow with the number of questions. Strands of
+    one question share a turn: they are of its groups, and each record is in one group at most.
+
+    Args:
+        rounds: of each strand that is due, by its number, in order.
+        questions: the question of every strand, due or not, those of one question together.
+    """
+    turns: list[list[int]] = [[]]
+    large: set[int] = set()
+    for number, round_ in rounds.items():
+        held, question = counts_held_by([round_]), questions[number]
+        if question not in large and (held.counts > _LARGE or held.growing):
+            if len(large) == LARGE_IN_A_TURN:
+                large = set()
+                turns.append([])
+            large.add(question)
+        turns[-1].append(number)
+    return turns
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ from transforms.records import (
     check_marks,
     dropped,
     held_by,
+    turns_of,
 )
 from transforms.spill import Spill, Spilled, fetched
 from transforms.spread import KEYED, Keyed, Piece, Spread
@@ -153,7 +154,7 @@ class RunRounds(beam.PTransform):
         *others, last = self.rounds
         in_parts = parts_of(last) > 1
         strand = Strand(tuple(others if in_parts else self.rounds), self.start)
-        passes = _Passes({0: strand}, self.noise, OneQuestion(self.reader), self.shards, self.names)
+        passes = _Passes({0: strand}, (0,), self.noise, OneQuestion(self.reader), self.shards, self.names)
         ended = [passed for passed, _ in passes.run(elements, list(_names_of_rounds(strand)))]
         if not in_parts:
             state = beam.Map(lambda pair: _drawn(pair).state)
@@ -167,8 +168,9 @@ class RunRounds(beam.PTransform):
 class RunStrands(beam.PTransform):
     """Run several strands side by side: the Beam version of `core.rounds.run_strands_in_memory`.
 
-    In each pass an element is read once for all strands that have a round due. A strand with an examination
-    has steps of its own, because its aggregates stay with workers.
+    In each pass an element is read once for all strands that have a round due, or once for each turn of
+    strands with large aggregates; see `transforms.records.turns_of`. A strand with an examination has steps
+    of its own, because its aggregates stay with workers.
 
     Args:
         strands: the rounds of several questions, none of them in parts.
@@ -176,6 +178,7 @@ class RunStrands(beam.PTransform):
         records: how elements become records of the questions.
         shards: number of shards in which a large sparse aggregate is merged.
         names: see `RunPass`.
+        questions: the number of the question of each strand; none where each is one of its own.
     """
 
     strands: Sequence[Strand]
@@ -183,13 +186,15 @@ class RunStrands(beam.PTransform):
     records: RecordsOfQuestions
     shards: int = SHARDS
     names: Any = b""
+    questions: Sequence[int] = ()
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
         """Take at least one element of each strand; return for each the pair of its number and last state."""
         last: list[Ended] = []
+        questions = self.questions or range(len(self.strands))
         for group in sharing(self.strands):
             strands = {number: self.strands[number] for number in group}
-            passes = _Passes(strands, self.noise, self.records, self.shards, self.names)
+            passes = _Passes(strands, questions, self.noise, self.records, self.shards, self.names)
             last += passes.run(elements, _names_of_passes(self.strands, group))
         if len(last) == 1:
             ((ended, _),) = last
@@ -207,6 +212,7 @@ class _Passes:
     """Strands that share the steps of every pass; see `RunStrands`."""
 
     strands: Mapping[int, Strand]
+    questions: Sequence[int]
     noise: Noise
     records: RecordsOfQuestions
     shards: int
@@ -222,8 +228,9 @@ class _Passes:
         last: list[Ended] = []
         for name, column in zip(names, columns, strict=True):
             steps = {number: step for number, step in zip(self.strands, column, strict=True) if step}
-            step = RunPass(name, steps, kept, self.noise, self.records, self.shards, self.names)
-            kept = passed = elements | name.label >> step
+            turns = turns_of({number: step.round_ for number, step in steps.items()}, self.questions)
+            run = RunPass(name, steps, turns, kept, self.noise, self.records, self.shards, self.names)
+            kept = passed = elements | name.label >> run
             ended = [number for number, due in steps.items() if not due.look and due.following is None]
             if ended:
                 last.append((passed, ended))
@@ -260,6 +267,7 @@ class RunPass(beam.PTransform):
     Args:
         name: of the pass.
         steps: what each strand does, by its number.
+        turns: the numbers of the strands that share a turn; see `transforms.records.turns_of`.
         kept: what the strands have before the pass.
         noise: source of randomness.
         records: how elements become records.
@@ -270,6 +278,7 @@ class RunPass(beam.PTransform):
 
     name: PassName
     steps: Mapping[int, Step]
+    turns: Sequence[Sequence[int]]
     kept: beam.PCollection | Kept
     noise: Noise
     records: RecordsOfQuestions
@@ -281,7 +290,8 @@ class RunPass(beam.PTransform):
         self.spill = Spill()  # the pipeline keeps its transforms, and so the file
         kept = self.kept if isinstance(self.kept, list) else beam.pvalue.AsList(self.kept)
         draws = not all(step.look for step in self.steps.values())
-        summarize = beam.FlatMap(_summarize, self.records, self.steps, kept, self.name, self.names)
+        how = (self.records, self.steps, self.turns)
+        summarize = beam.FlatMap(_summarize, *how, kept, self.name, self.names)
         after = beam.Map(_after, self.steps, kept, self.noise, self.spill)
         passed = (
             elements
@@ -325,25 +335,26 @@ def _summarize(
     element: Any,
     records: RecordsOfQuestions,
     steps: Mapping[int, Step],
+    turns: Sequence[Sequence[int]],
     kept: Kept,
     name: PassName,
     names: bytes,
-) -> list[Keyed]:
+) -> Iterator[Keyed]:
     with plain_errors(name.told):
         held, add = held_by(kept, steps), Sum()
-        totals: dict[tuple[int, int], Any] = {}
-        for number, block in records.blocks_of(element, list(steps)):
-            has, block = held[number], dataclasses.replace(block, ids=renamed(block.ids, names))
-            aggregate = (has.closer or steps[number].round_).summarize(block, has.drawn.state)
-            shards = _shards_of(steps[number])
-            for shard, part in enumerate([aggregate] if shards == 1 else aggregate.split(shards)):
-                key = number, number * shards + shard
-                totals[key] = add.add_input(totals.pop(key, add.create_accumulator()), part)
+        for turn in turns:
+            totals: dict[tuple[int, int], Any] = {}
+            for number, block in records.blocks_of(element, turn):
+                has, block = held[number], dataclasses.replace(block, ids=renamed(block.ids, names))
+                aggregate = (has.closer or steps[number].round_).summarize(block, has.drawn.state)
+                shards = _shards_of(steps[number])
+                for shard, part in enumerate([aggregate] if shards == 1 else aggregate.split(shards)):
+                    key = number, number * shards + shard
+                    totals[key] = add.add_input(totals.pop(key, add.create_accumulator()), part)
+            for number, shard in list(totals):
+                mark = held[number].drawn.mark
+                yield shard, Made(add.extract_output(totals.pop((number, shard))), mark)
         count_done(name.counted)
-        return [
-            (shard, Made(add.extract_output(total), held[number].drawn.mark))
-            for (number, shard), total in totals.items()
-        ]
 
 
 @no_annotations

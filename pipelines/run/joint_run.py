@@ -199,7 +199,8 @@ def answer_questions(
     elements, records = read_records(prepared, elements)
     draft: Any = draft_joint_release(prepared.job, prepared.plan)
     shards = shards_of(max(prepared.apart))
-    last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records, shards, names)
+    questions = [question for question, _ in records.owners]
+    last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records, shards, names, questions)
     if any(prepared.apart):
         last = last | "Questions" >> _GatherGroups(records.owners, prepared.apart)
     answers = last | "WriteAnswers" >> beam.Map(write_one_answer, draft, delivery)

@@ -312,7 +312,8 @@ def _answer_groups(
     draft = draft_grouped_release(cast(GroupsJob, prepared.job), cast(GroupedPlan, prepared.plan))
     strands = [replace(strand, rounds=tuple(rounds)) for strand in prepared.strands]
     shards = shards_of(len(strands))
-    last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records, shards, names)
+    questions = [0] * len(strands)
+    last = elements | "Rounds" >> RunStrands(strands, SecureNoise(), records, shards, names, questions)
     if not prepared.apart:
         return last | "Write" >> beam.Map(_write_together, draft, delivery)
     return last | "Together" >> beam.combiners.ToList() | "Write" >> beam.Map(write_groups, draft, delivery)

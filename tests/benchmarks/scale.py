@@ -150,6 +150,19 @@ def plane(
     return job
 
 
+def questions(n: int) -> dict[str, Any]:
+    """Return the job of eight questions for quantiles."""
+    one = ordered("quantiles", probabilities=[0.1, 0.5, 0.9])(n)
+    asked = {**one, "columns": one["input"]["columns"]}
+    del asked["input"]
+    return {"input": {}, "questions": {f"question-{i}": asked for i in range(8)}}
+
+
+def bounds(_: int) -> dict[str, Any]:
+    """Return the job of the bounds of a column, which needs no domain."""
+    return {"task": "bounds", "input": {"columns": ["x"]}}
+
+
 def fits(n: int) -> dict[str, Any]:
     """Return the job of a regression in a thousand blocks."""
     outputs = {"lower": [-10.0, -10.0], "upper": [10.0, 10.0], "step": 1e-6}
@@ -173,6 +186,7 @@ CASES = {
     "histogram, distinct values": Case(
         DISTINCT, ordered("histogram", cells=WIDE, method="sparse", parts=256)
     ),
+    "bounds": Case(DISTINCT, bounds),
     "cdf": Case(DISTINCT, ordered("cdf", step=1 << 20)),
     "ranges": Case(POINTS, plane("ranges", 2)),
     "quantiles": Case(DISTINCT, ordered("quantiles", probabilities=[i / 10 for i in range(1, 10)])),
@@ -188,6 +202,7 @@ CASES = {
         DISTINCT,
         ordered("statistics", step=1 << 10, measures=[{"quantiles": [0.1, 0.5]}, "minimum"]),
     ),
+    "eight questions": Case(DISTINCT, questions),
     "statistics by group, private": Case(in_groups, partial(by_group, public=False), SIZES[:2], grows=True),
     "statistics by group, private, in 64 parts": Case(in_groups, partial(by_group, public=False, parts=64)),
     "statistics by group, public": Case(

@@ -1,10 +1,11 @@
-"""What grows faster than it may is named."""
+"""Every task is measured, and what grows faster than it may is named."""
 
 import sys
 
 import pytest
 
 from pipelines.run.usage import Usage
+from pipelines.tasks import TASKS
 from tests.benchmarks import scale
 
 CASE = "interior_point"
@@ -31,3 +32,7 @@ def test_what_grows_too_fast_is_named(
     with pytest.raises(SystemExit) as ended:
         scale.main()
     assert ended.value.code == wrong
+
+
+def test_every_task_has_a_case() -> None:
+    assert {case.job(1_000_000).get("task") for case in scale.CASES.values()} >= set(TASKS)

@@ -34,7 +34,7 @@ class Blocks:
 
 def summarized(numbers: Sequence[int], step: Step) -> list[tuple[int, Made]]:
     kept: Any = [(7, Held(Drawn((), b"mark")))]
-    return _summarize(numbers, Blocks(), {7: step}, kept, NAME, b"")
+    return list(_summarize(numbers, Blocks(), {7: step}, [[7]], kept, NAME, b""))
 
 
 def test_shards_that_are_summed_again_and_merged_again_are_all_edges() -> None:

@@ -27,7 +27,7 @@ from transforms.merge_aggregates import Made, Merge, SpilledSum, Sum, _examine, 
 from transforms.merge_sections import _deal, _examine_sections
 from transforms.open_source import Source, open_source
 from transforms.read_blocks import ReadBlocks, Reader
-from transforms.records import Drawn, OneQuestion, RoundError, held_by
+from transforms.records import Drawn, OneQuestion, RoundError, held_by, turns_of
 from transforms.run_rounds import Held, PassName, RunRounds, RunStrands, Step, _after, _summarize
 from transforms.spill import Place, Spill, fetched
 from transforms.spread import KEYED, PieceCoder
@@ -521,6 +521,47 @@ def test_nothing_large_is_pickled_to_find_out_its_size(
     assert len((tmp_path / "one").read_text().splitlines()) == 1
     assert len((tmp_path / "several").read_text().splitlines()) == 2
     assert 0 < max(sizes) < 20_000
+
+
+@dataclass(frozen=True)
+class Large(Ramp):
+    """A round whose aggregates may be large."""
+
+    most_counts: int = 1 << 18
+
+
+def test_few_questions_with_large_aggregates_share_a_turn() -> None:
+    """All strands of one question do, because its groups divide the records."""
+    small, large = Ramp("a"), Large("b")
+    assert turns_of(dict.fromkeys(range(5), small), range(5)) == [[0, 1, 2, 3, 4]]
+    assert turns_of(dict.fromkeys(range(7), large), range(7)) == [[0, 1, 2], [3, 4, 5], [6]]
+    assert turns_of(dict.fromkeys(range(2, 9), large), [0] * 9) == [[2, 3, 4, 5, 6, 7, 8]]
+    assert turns_of(dict.fromkeys(range(6), large), [0, 1, 1, 2, 3, 3]) == [[0, 1, 2, 3], [4, 5]]
+    mixed = {0: large, 1: small, 2: large, 3: large, 4: small, 5: large, 6: small}
+    assert turns_of(mixed, range(7)) == [[0, 1, 2, 3, 4], [5, 6]]
+
+
+class Noted(OneRecordOfEach):
+    """Notes when questions are read."""
+
+    def __init__(self, notes: list[object]) -> None:
+        self.notes = notes
+
+    def blocks_of(self, element: int, due: list[int]) -> Iterator[tuple[int, Block]]:
+        self.notes.append(due)
+        return super().blocks_of(element, due)
+
+
+def test_what_is_made_in_a_turn_is_handed_on_before_the_next_one() -> None:
+    """So memory does not grow with the number of questions."""
+    notes: list[Any] = []
+    steps = {number: Step(Ramp("a")) for number in range(3)}
+    kept = [(number, Held(Drawn(None))) for number in steps]
+    name = PassName("a", "a", "a")
+    for number, made in _summarize(1, Noted(notes), steps, [[0, 1], [2]], kept, name, b""):
+        assert len(made) > 0
+        notes.append(number)
+    assert notes == [[0, 1], 0, 1, [2], 2]
 
 
 def test_a_piece_is_what_it_was_after_it_left_the_process() -> None:
