@@ -362,7 +362,7 @@ def filesystem(path: str) -> tuple[Any, str]:
 
 
 def version_of(file: File) -> str:
-    """Return what changes where a file is written again: its path, and when it was written."""
+    """Return what changes where a file is written again: its path, of some its ETag, and last its time."""
     system, path = filesystem(file.path)
     if file.path.startswith((S3, AZURE)):  # whose times have whole seconds
         return f"{file.path} {system.version(path)}"

@@ -349,7 +349,8 @@ def attempt_of(prepared: Prepared) -> Attempt | None:
 
     Without units, and where a unit's record is computed from all of its rows, the records follow from the
     input alone. Otherwise they follow from the salt, too, which no later attempt has. In which part a group
-    is follows from the public keys and their order, which a file may have changed.
+    is follows from the public keys and their order, which a file may have changed. An attempt is shown
+    with the parts, so of the input it has names and times of files alone: an ETag may be a hash of the rows.
     """
     job, plan = prepared.job, prepared.plan
     parts = parts_of(plan.rounds[-1])
@@ -357,8 +358,9 @@ def attempt_of(prepared: Prepared) -> Attempt | None:
         return None
     chosen = job.keep in ("one", "last") or job.bounds is not None
     salt = prepared.salt if chosen else b""
-    versions = (file.version.encode() for file in prepared.source.every_file)
+    files = prepared.source.every_file
+    written = (f"{file.path} {file.version.rpartition(' ')[2]}".encode() for file in files)  # without ETags
     keys = prepared.source.groups
     labels = () if keys is None else keys.labels or ()
-    origins = (encode_release(draft_release(job, plan)), repr(labels).encode(), salt, *versions)
+    origins = (encode_release(draft_release(job, plan)), repr(labels).encode(), salt, *written)
     return Attempt.of(parts, *origins)

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,35 @@ def test_an_attempt_is_what_its_records_follow_from() -> None:
     one = Attempt.of(3, b"ab", b"c")
     assert one == Attempt.of(3, b"ab", b"c")
     assert len({Attempt.of(3, *origins).id for origins in ((b"ab", b"c"), (b"a", b"bc"), (b"abc",))}) == 3
+
+
+def test_an_attempt_says_nothing_of_the_content_of_its_input(bench, monkeypatch) -> None:
+    """It is shown with the parts, and the ETag of an object may be a hash of its rows: by that of some rows,
+    anybody who knows all of them but one could find the last one.
+    """
+    pytest.importorskip("obstore")
+    import obstore
+    from obstore.store import MemoryStore
+
+    from transforms import object_store
+
+    store, moment, head = MemoryStore(), [datetime(2026, 1, 1, tzinfo=UTC)], obstore.head
+    monkeypatch.setattr(object_store, "open_store", lambda url: store)
+    monkeypatch.setattr(obstore, "head", lambda *asked: {**head(*asked), "last_modified": moment[0]})
+    job = check_job(bench.changed({**IN_PARTS, "input.path": "s3://b/rows.parquet"}))
+
+    def written() -> tuple[str, Attempt | None]:
+        obstore.put(store, "rows.parquet", bench.rows.read_bytes())
+        prepared = prepare_run(job)
+        return prepared.source.files[0].version, attempt_of(prepared)
+
+    before, shown = written()
+    pq.write_table(pq.read_table(bench.rows).slice(1), bench.rows)
+    after, again = written()
+    assert before != after
+    assert shown == again
+    moment[0] = datetime(2026, 1, 2, tzinfo=UTC)
+    assert written()[1] != shown
 
 
 def test_a_damaged_part_is_not_reported(bench) -> None:

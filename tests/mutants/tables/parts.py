@@ -90,8 +90,16 @@ SHOWN = (
         12,
         "pipelines/run/run.py",
         "attempts at a changed input count as one",
-        "versions = (file.version.encode() for file in prepared.source.every_file)",
-        "versions = (file.path.encode() for file in prepared.source.every_file)",
+        "{file.version.rpartition(' ')[2]}",
+        "",
         Selection(_DRAWN_ONCE.nodes, "changed_input"),
+    ),
+    Mutant(
+        12,
+        "pipelines/run/run.py",
+        "the folder of a release shows a hash of the ETags of the input",
+        "{file.version.rpartition(' ')[2]}",
+        "{file.version}",
+        Selection(_DRAWN_ONCE.nodes, "content_of_its_input"),
     ),
 )
