@@ -313,12 +313,12 @@ def as_the_run_wrote_it(where: str) -> Iterator[None]:
         yield
     except ShoalError:
         raise
-    except (ImportError, MemoryError, OSError) as error:
-        raise RunError(
-            f"{where} is stored, but cannot be shown ({kind_of(error)}): run the same command again; it "
-            "costs nothing."
-        ) from None
     except Exception as error:  # any value may have any other type
+        if isinstance(error, ImportError | MemoryError) or getattr(error, "errno", None) is not None:
+            raise RunError(
+                f"{where} is stored, but cannot be shown ({kind_of(error)}): run the same command again; it "
+                "costs nothing."
+            ) from None
         raise JobError(
             f"{where} cannot be shown ({kind_of(error)}). If it was changed after its run, restore the file "
             "that the run wrote; if not, show it with the version of Shoal that wrote it."
