@@ -1,6 +1,5 @@
 """Errors of jobs. Each problem is one sentence: the field, its value, and what is allowed."""
 
-import os
 import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -63,15 +62,6 @@ class JobError(ShoalError, ValueError):
 
 class RunError(ShoalError, RuntimeError):
     """A valid job failed while running. The text contains nothing that depends on rows."""
-
-
-def kind_of(error: BaseException) -> str:
-    """Return the type of an error and the line that raised it. Its text may quote rows."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace else "?"
-    return f"{type(error).__name__} at {place}"
 
 
 def sentences_of(error: ValidationError, model: type[BaseModel]) -> list[str]:

@@ -18,8 +18,9 @@ from core.errors import ShoalError
 from core.input_checks import Checked
 from core.plan import Finding, InParts, Plan, Tabular
 from pipelines.answers.answer import Rows
+from pipelines.console.printable import kind_of
 from pipelines.dates import as_text
-from pipelines.errors import JobError, RunError, kind_of
+from pipelines.errors import JobError, RunError
 from pipelines.job.job import Job
 from pipelines.job.prepared import described
 from pipelines.notes import describe_checks, hidden, notes

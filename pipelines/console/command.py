@@ -75,8 +75,7 @@ def exit_codes(events: "Events | None" = None) -> Iterator[None]:
     except typer.Exit:
         raise
     except Exception as error:
-        from pipelines.console.printable import error_text
-        from pipelines.errors import kind_of
+        from pipelines.console.printable import error_text, kind_of
 
         if was_asked():
             _end(f"Terminated. {_AGAIN}", 143, events)
