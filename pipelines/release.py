@@ -18,8 +18,9 @@ from core.errors import ShoalError
 from core.input_checks import Checked
 from core.plan import Finding, InParts, Plan, Tabular
 from pipelines.answers.answer import Rows
+from pipelines.console.printable import kind_of
 from pipelines.dates import as_text
-from pipelines.errors import JobError
+from pipelines.errors import JobError, RunError
 from pipelines.job.job import Job
 from pipelines.job.prepared import described
 from pipelines.notes import describe_checks, hidden, notes
@@ -303,17 +304,26 @@ def stored_release(folder: Folder) -> dict[str, Any]:
 
 @contextmanager
 def as_the_run_wrote_it(where: str) -> Iterator[None]:
-    """Translate every error about the values of a stored release to a sentence.
+    """Translate every error in showing the values of a stored release to a sentence.
 
     Raises:
-        JobError: a value is missing, or is not one that a run writes.
+        JobError: a value is missing, or is not one that a run of this version writes.
+        RunError: the machine is at fault, not the release.
     """
     try:
         yield
     except ShoalError:
         raise
-    except Exception:  # any value may have any other type
-        raise JobError(f"{where} was changed after its run: restore the file that the run wrote.") from None
+    except Exception as error:  # any value may have any other type
+        if isinstance(error, ImportError | MemoryError) or getattr(error, "errno", None) is not None:
+            raise RunError(
+                f"{where} is stored, but cannot be shown ({kind_of(error)}): run the same command again; it "
+                "costs nothing."
+            ) from None
+        raise JobError(
+            f"{where} cannot be shown ({kind_of(error)}). If it was changed after its run, restore the file "
+            "that the run wrote; if not, show it with the version of Shoal that wrote it."
+        ) from None
 
 
 def find_release(folder: Folder, job: str, run_id: str) -> dict[str, Any] | None:

@@ -25,6 +25,7 @@ ALLOWED = (
     f"give a file of {NAMES}, as the ending of its name says, a folder of files of one format, or a glob"
 )
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+_NOT_UTF_8 = "its name is not UTF-8 as this locale reads it, rename it or set LC_ALL=C.UTF-8"
 _LONG = 200
 """Longest name that an error quotes, in characters."""
 
@@ -124,10 +125,9 @@ def list_files(path: str) -> list[File]:
             others = sum(size > 0 and _is_other(pattern, reached[name]) for name, size in every.items())
     _keep_count(path, links, others)
     if not names:
-        missing, skipped = "matches no files", "; symbolic links below it are not followed" if links else ""
-        if pattern is FOLDER:
-            missing = "is a folder without such files, apart from names that begin with . or _"
-        raise NoFiles(f"input.path {short(path)} {missing}{skipped}: {ALLOWED}.")
+        missing = "is a folder without such files" if pattern is FOLDER else "matches no files"
+        skipped = "names that begin with . or _" + "; symbolic links below it are not followed" * bool(links)
+        raise NoFiles(f"input.path {short(path)} {missing}, apart from {skipped}: {ALLOWED}.")
     ordered = sorted(names)
     _check_formats(path, ordered)
     return [
@@ -228,10 +228,10 @@ def _listing(path: str) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except OSError as error:
+    except (OSError, UnicodeEncodeError) as error:
         why = cause_of(path, error) or "no reason is given"
         raise InputError(f"input.path {short(path)} cannot be listed: {why}.") from None
-    except ValueError:  # a NUL character or a lone surrogate
+    except ValueError:  # a NUL character
         raise InputError(f"input.path {short(path)} is not a path: {ALLOWED}.") from None
 
 
@@ -241,7 +241,7 @@ def cause_of(path: str, error: Exception) -> str | None:
     It has nothing of what is in the file at `path`, unlike the text of errors of formats.
     """
     if not isinstance(error, OSError):
-        return None
+        return _NOT_UTF_8 if isinstance(error, UnicodeEncodeError) else None
     scheme, _ = split_scheme(path)
     if scheme == GCS:
         return _why_google(error)

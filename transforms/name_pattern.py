@@ -75,8 +75,8 @@ def parse_glob(path: str) -> tuple[str, NamePattern]:
     """Split an absolute glob into its fixed root and the pattern of names below.
 
     `*` matches any characters of one segment, `?`, `[...]` and `[!...]` match one character, and a segment
-    `**` matches any number of folders. A segment that begins with `.` is matched only by a pattern that does,
-    too.
+    `**` matches any number of folders. A segment that begins with `.` or `_` is matched only by a pattern
+    that does, too: a job of Spark that was killed leaves rows in `_temporary`.
     """
     parts = path.split("/")
     fixed = next(i for i, part in enumerate(parts) if is_glob(part))
@@ -88,5 +88,5 @@ def parse_glob(path: str) -> tuple[str, NamePattern]:
 
 def _step(part: str) -> tuple[str, bool]:
     if part == "**":
-        return r"(?s:[^.].*)", True
-    return ("" if part.startswith(".") else r"(?!\.)") + fnmatch.translate(part), False
+        return r"(?s:[^._].*)", True
+    return ("" if part.startswith((".", "_")) else r"(?![._])") + fnmatch.translate(part), False

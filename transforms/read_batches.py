@@ -151,8 +151,11 @@ def read_schema(file: File) -> pa.Schema:
 
 @contextmanager
 def _open(file: File) -> Iterator[pa.NativeFile]:
-    with _reading(file), _file_of(file) as opened:
-        yield opened
+    """Open a file, unless it is another one since it was listed: to open a pipe might take for ever."""
+    with _reading(file):
+        _check_version(file)
+        with _file_of(file) as opened:
+            yield opened
 
 
 def _file_of(file: File) -> pa.NativeFile:
@@ -238,7 +241,6 @@ def _read(
 
 def _read_other(file: File, piece: int, names: Sequence[str], most: int) -> Iterator[pa.RecordBatch]:
     """Read columns of a piece of a file that is not Parquet."""
-    _check_version(file)
     with _open(file) as opened:
         for batch in READINGS[file.format].batches(file, opened, piece, names):
             for first in range(0, batch.num_rows, most):

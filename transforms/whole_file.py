@@ -11,9 +11,13 @@ behind. The next writer of the file empties it, and so does `sweep`, so staging 
 
 import errno
 import fcntl
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+
+LONGEST_NAME = 255
+"""Most bytes of a name on local disks."""
 
 _NO_UNNAMED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
 _ACCESS_LIST = "system.posix_acl_access"
@@ -249,8 +253,12 @@ def _make_lock(lock: str, like: str | None) -> int:
 
 
 def _hidden(path: str, kind: str) -> str:
+    """Return the path of a hidden file beside a file, whose name may be as long as a name can be."""
     folder, name = os.path.split(path)
-    return os.path.join(folder, f".{name}.{kind}")
+    hidden = f".{name}.{kind}"
+    if len(os.fsencode(hidden)) > LONGEST_NAME:
+        hidden = f".{hashlib.sha256(os.fsencode(name)).hexdigest()}.{kind}"
+    return os.path.join(folder, hidden)
 
 
 @contextmanager

@@ -40,8 +40,9 @@ class SampleAndAggregate:
     def __post_init__(self) -> None:
         if not 3 <= self.blocks <= _MOST_BLOCKS:
             raise InvalidValue("blocks", self.blocks, f"it must be a whole number from 3 to {_MOST_BLOCKS:,}")
-        if not 0 < self.stable_fraction <= 1:
-            raise InvalidValue("stable_fraction", self.stable_fraction, "it must be above 0 and at most 1")
+        if not 1 / _MOST_BLOCKS <= self.stable_fraction <= 1:
+            allowed = f"it must be at least {1 / _MOST_BLOCKS:g} and at most 1"
+            raise InvalidValue("stable_fraction", self.stable_fraction, allowed)
         if self.ranges not in get_args(Ranges):
             raise InvalidValue("ranges", repr(self.ranges), "it must be tight or loose")
         check_failure(self.failure)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipelines.console.printable import CONTROL
-from pipelines.errors import JobError
+from pipelines.errors import JobError, check_text
 from pipelines.job.counting import COUNTING
 from pipelines.job.keys import Key, keys_of_task, written
 from pipelines.job.text import FILL_IN
@@ -66,11 +66,12 @@ def first_job(task: str, path: str | None = None) -> list[str]:
     examples in their places the job can be planned.
 
     Raises:
-        JobError: there is no such task, or the header of the file has values.
+        JobError: there is no such task, the header of the file has values, or no job could name the path.
         InputError: there is no such file, or it cannot be read.
     """
     keys = keys_of_task(task)
     columns = None if path is None else read_columns(path, TASKS[task].times)
+    check_text(path, ("input", "path"))
     fixed = {("task",): task, **_of_input(TASKS[task], path, columns)}
     (params,) = (key for key in keys if key.path == ("params",))
     lines = [

@@ -1,6 +1,5 @@
 """What every command does: it prints plain lines, and ends in one sentence and an exit code."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -76,21 +75,12 @@ def exit_codes(events: "Events | None" = None) -> Iterator[None]:
     except typer.Exit:
         raise
     except Exception as error:
-        from pipelines.console.printable import error_text
+        from pipelines.console.printable import error_text, kind_of
 
         if was_asked():
             _end(f"Terminated. {_AGAIN}", 143, events)
         code = error.exit_code if isinstance(error, ShoalError) else 1
-        if isinstance(error, ShoalError):
-            text = error_text(error)
-        else:
-            trace = error.__traceback__
-            while trace is not None and trace.tb_next is not None:
-                trace = trace.tb_next
-            place = (
-                f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace else "?"
-            )
-            text = f"unexpected {type(error).__name__} at {place}."
+        text = error_text(error) if isinstance(error, ShoalError) else f"unexpected {kind_of(error)}."
         _end(text, code, events)
     except Terminated:
         _end(f"Terminated. {_AGAIN}", 143, events)

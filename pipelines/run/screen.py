@@ -23,15 +23,18 @@ from pipelines.release import RELEASE, parse_release
 from pipelines.run.runners import EMBEDDED, check_options, make_options, open_pipeline
 from pipelines.run.submit import submit
 from pipelines.storage.locate import absolute, open_folder
+from transforms.column_types import give_types, used_types
+from transforms.encrypted_columns import Encrypted
 from transforms.list_files import File, InputError, filesystem, lies_within, list_files, short
-from transforms.open_source import Source, open_source
+from transforms.open_source import Opened, Source, open_files, open_source
 from transforms.preparation import Preparation
 from transforms.read_blocks import Descriptor, ReadBlocks, Reader
 from transforms.schemes import LOCAL, split_scheme
 from transforms.screen_rows import Screen, ScreenRows, file_name
+from transforms.whole_file import LONGEST_NAME
 
 MARKER = "README.txt"
-_LONGEST_NAME, _MOST_ROW_GROUPS = 255, 99_999
+_MOST_ROW_GROUPS = 99_999
 _MARKS = """\
 PRIVATE DATA. This is not a release.
 
@@ -74,7 +77,7 @@ def screen(
 
     Raises:
         JobError: the release has no ball, or the output folder or the runner is wrong.
-        InputError: the input lacks columns of the release, or is not Parquet.
+        InputError: the input lacks columns of the release, is not Parquet, or has encrypted columns.
         StorageError: storage keeps failing.
         RunError: anything else.
     """
@@ -85,7 +88,12 @@ def screen(
     preparation = _preparation(release, release_path)
     columns = release["domain"]["columns"]
     _check_files(list_files(absolute(input_path)), {*columns, *preparation.sources(columns)})
-    source = open_source(absolute(input_path), columns, preparation=preparation, times=grid.times)
+    opened = open_files(absolute(input_path))
+    _check_readable(opened)
+    opened = give_types(opened, None, preparation, [used_types(columns, times=grid.times)])
+    source = open_source(
+        absolute(input_path), columns, opened=opened, preparation=preparation, times=grid.times
+    )
     screening = Screen(Reader.of(source, grid), balls)
     output = absolute(output_path).rstrip("/")
     _check_output(output, absolute(input_path))
@@ -176,6 +184,21 @@ def _check_files(files: Sequence[File], used: Set[str]) -> None:
             )
 
 
+def _check_readable(opened: Opened) -> None:
+    """Check that no column is encrypted, used or not, because all are copied.
+
+    Raises:
+        InputError: one is.
+    """
+    for file, schema in zip(*opened[:2], strict=True):
+        for column in schema:
+            if isinstance(column.type, Encrypted):
+                raise InputError(
+                    f"input.path: {short(column.name)} is encrypted in {short(file.name)}, but every column "
+                    "is copied; give files whose columns are all in plain text."
+                )
+
+
 def _check_output(output: str, input_path: str) -> None:
     """Check that the output is empty and lies outside the input, where a later job would read it."""
     if lies_within(input_path, output):
@@ -203,10 +226,10 @@ def _check_names(source: Source, output: str) -> None:
     """Check that a local disk permits the names of the files, which differ as those of sources do."""
     for file in source.files:
         base = posixpath.basename(file_name(Descriptor(file, _MOST_ROW_GROUPS, 0)))
-        if len(os.fsencode(base)) > _LONGEST_NAME and split_scheme(output)[0] == LOCAL:
+        if len(os.fsencode(base)) > LONGEST_NAME and split_scheme(output)[0] == LOCAL:
             raise InputError(
                 f"input.path: {short(file.name)} is too long a name: {base[-14:]} is added to it, and a "
-                f"name may have {_LONGEST_NAME} bytes; rename the file."
+                f"name may have {LONGEST_NAME} bytes; rename the file."
             )
 
 

@@ -187,6 +187,8 @@ def _explained(path: str, what: str) -> Iterator[None]:
             allowed = _RIGHTS[what] if error.errno in (errno.EACCES, errno.EPERM) else "give another path"
             raise JobError(f"{problem}: {allowed}.") from None
         raise StorageError(f"{problem}{_ADVICE.get(error.errno or 0, '')}.") from None
+    except RecursionError:  # by os.makedirs, of more folders than any path may have
+        raise JobError(f"{path} cannot be {what} (File name too long): give another path.") from None
 
 
 def _why(error: OSError) -> str:

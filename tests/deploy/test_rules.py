@@ -1,6 +1,7 @@
 """Every pod of deploy/ keeps to every rule, of manifests and of DAGs, also of those that will be written."""
 
 import copy
+import os
 import re
 import shutil
 import subprocess
@@ -163,3 +164,31 @@ def test_the_readme_fills_every_gap() -> None:
     gap = r"my-(?:tag|project|control-plane|airflow-[a-z]+|[a-z-]+-digest)"
     gaps = {found for text in texts for found in re.findall(gap, text)}
     assert gaps == set(re.findall(r"^fill (my-\S+) ", README, re.M))
+
+
+BSD_SED = """#!/bin/bash
+# Like that of macOS, which takes the next argument as the ending of copies where none is joined to -i.
+[[ $1 == -i?* ]] || { echo "sed: -i needs an ending" >&2; exit 1; }
+exec "$SED" "$@"
+"""
+
+
+def test_filling_a_gap_works_with_every_sed_and_leaves_no_copies(tmp_path: Path) -> None:
+    shutil.copytree(DEPLOY, tmp_path / "deploy")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "sed").write_text(BSD_SED)
+    (tmp_path / "bin" / "sed").chmod(0o755)
+    (fill,) = re.findall(r"^fill\(\) .*$", README, re.M)
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    settings = {**os.environ, "PATH": path, "SED": str(shutil.which("sed"))}
+    command = ["bash", "-ec", f"{fill}\nfill my-project yours"]
+    done = subprocess.run(command, check=False, cwd=tmp_path, env=settings, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    before, after = (
+        sorted(path.relative_to(top) for path in top.rglob("*")) for top in (DEPLOY, tmp_path / "deploy")
+    )
+    assert before == after
+    texts = [
+        path.read_text() for suffix in ("yaml", "py") for path in (tmp_path / "deploy").rglob(f"*.{suffix}")
+    ]
+    assert not any("my-project" in text for text in texts) and any("yours" in text for text in texts)

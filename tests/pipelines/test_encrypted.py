@@ -1,6 +1,7 @@
 """A Parquet file with columns that are encrypted is refused before a charge, if a job uses one of them."""
 
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
@@ -94,3 +95,15 @@ def test_a_file_that_is_encrypted_with_the_key_of_its_footer_alone(bench, refuse
     with pq.ParquetWriter(bench.rows, COLUMNS.schema, encryption_properties=properties) as writer:
         writer.write_table(COLUMNS)
     assert "x is encrypted in part.parquet" in refused(bench.run(COUNTS))
+
+
+def test_rows_with_an_encrypted_column_are_not_screened(bench, refused) -> None:
+    """Every column is copied, so one that decides nothing is in the way, too."""
+    grid = {"columns": ["x"], "lower": [0], "upper": [1], "step": 0.0078125, "ball": None}
+    ball = {"center": [0.5], "radius": 0.25, "count": 3}
+    release, out = bench.folder / "release.json", bench.folder / "screened"
+    told = {"schema": 1, "task": "one_cluster", "run_id": "a", "outcome": "released", "domain": grid}
+    release.write_text(json.dumps({**told, "result": ball}))
+    encrypted(bench.rows, ["u"])
+    said = refused(bench.shoal("screen", str(release), str(bench.rows), str(out)))
+    assert "input.path: u is encrypted in part.parquet" in said and not out.exists()

@@ -137,6 +137,16 @@ def test_a_folder_of_odd_things_is_read_for_its_files_alone(tmp_path: Path) -> N
         said(caught.value, path.name)
 
 
+@pytest.mark.parametrize("path", ["", "*.parquet", "\udcff.parquet"])
+def test_a_name_that_is_not_in_utf_8_is_told(tmp_path: Path, path: str) -> None:
+    """Neither Arrow nor a job can name such a file."""
+    (tmp_path / "\udcff.parquet").write_bytes(written(pa.table({"x": [0.5]})))
+    with pytest.raises(
+        InputError, match=r"\\udcff\.parquet cannot be .*: its name is not UTF-8 as this locale reads it"
+    ):
+        open_source(os.path.join(tmp_path, path), ["x"])
+
+
 def flipped(data: bytes, rng: np.random.Generator) -> bytes:
     changed = bytearray(data)
     changed[int(rng.integers(len(data) - 200, len(data)))] ^= 1 << int(rng.integers(8))

@@ -3,9 +3,14 @@ import pytest
 from transforms.name_pattern import FILE, FOLDER, is_glob, parse_glob
 
 MATCHES = [
-    ("*.parquet", ["a.parquet"], [".a.parquet", "b/a.parquet", "a.parquet.gz"]),
-    ("**/*.parquet", ["a.parquet", "b/a.parquet", "b/_c/_a.parquet"], [".b/a.parquet", "b/.a.parquet"]),
-    ("?/**/a", ["b/a", "b/c/a", "b/c/d/a"], ["a", "b/.c/a"]),
+    ("*.parquet", ["a.parquet"], [".a.parquet", "_a.parquet", "b/a.parquet", "a.parquet.gz"]),
+    (
+        "**/*.parquet",
+        ["a.parquet", "b/a.parquet"],
+        [".b/a.parquet", "b/.a.parquet", "b/_c/a.parquet"],
+    ),
+    ("?/**/a", ["b/a", "b/c/a", "b/c/d/a"], ["a", "b/.c/a", "_/a"]),
+    ("_*/[!x]", ["_b/a"], ["b/a", "_b/_"]),
     ("*/**", ["b/a", "b/c/a"], ["a"]),
     ("**", ["a", "b/a", "b/c/a"], [".a"]),
     ("***", ["a"], ["b/a"]),

@@ -1,6 +1,7 @@
 """What is in memory at once is bounded by bytes, not by rows; and used columns alone are decoded."""
 
 import gc
+import os
 import subprocess
 import sys
 import weakref
@@ -91,7 +92,9 @@ def test_a_file_that_is_written_again_ends_a_run(tmp_path: Path, when: str) -> N
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
-def test_a_file_that_is_replaced_by_one_without_pieces_ends_a_run(tmp_path: Path, ending: str) -> None:
+def test_a_file_that_is_replaced_by_one_without_pieces_ends_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
     """No piece of it is read, so only the listing of its pieces can find out."""
     path, rows = tmp_path / f"a.{ending}", pa.table({"x": np.arange(10.0)})
     opening = pq.ParquetWriter if ending == "parquet" else pa.ipc.new_file
@@ -105,6 +108,25 @@ def test_a_file_that_is_replaced_by_one_without_pieces_ends_a_run(tmp_path: Path
     assert first_rows(empty) == []
     with pytest.raises(InputError, match=rf"^input\.path: a\.{ending} was written again during the run"):
         first_rows(file)
+    versions = iter([empty.version, "another, since it was opened"])
+    monkeypatch.setattr(transforms.read_batches, "version_of", lambda file: next(versions))
+    with pytest.raises(InputError, match=rf"^input\.path: a\.{ending} was written again during the run"):
+        first_rows(empty)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_file_that_is_replaced_by_a_pipe_ends_a_run(tmp_path: Path, ending: str) -> None:
+    """To open a pipe is to wait for somebody who writes to it."""
+    path, rows = tmp_path / f"a.{ending}", pa.table({"x": np.arange(10.0)})
+    with (pq.ParquetWriter if ending == "parquet" else pa.ipc.new_file)(path, rows.schema) as writer:
+        writer.write_table(rows)
+    (file,) = open_source(str(path), ["x"]).files
+    path.unlink()
+    os.mkfifo(path)
+    for read in (lambda: first_rows(file), lambda: list(read_batches(file, 0, ["x"], 4))):
+        with pytest.raises(InputError, match=rf"^input\.path: a\.{ending} was written again during the run"):
+            read()
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])

@@ -83,6 +83,18 @@ def test_a_file_is_created_once(place, either):
     assert os.stat(path).st_nlink == 1
 
 
+@pytest.mark.parametrize("length", [245, 249, 255])
+def test_a_file_with_a_long_name_can_be_replaced(place, either, length):
+    """Beside it are hidden files, whose names would be longer than a name can be."""
+    name = "ä" * (length // 2) + "x" * (length % 2)
+    path = str(place / name)
+    assert create_file(path, b"one")
+    with locked(path, kept=True):
+        replace_file(path, b"two")
+    sweep(path)
+    assert Path(path).read_bytes() == b"two" and names(place) == [name]
+
+
 @pytest.mark.parametrize(
     ("umask", "folder", "expected"),
     [

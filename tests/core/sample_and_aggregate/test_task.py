@@ -405,6 +405,7 @@ LINE = Grid((-10.0,), (10.0,), 1e-3)
     [
         (lambda: SampleAndAggregate(2), "blocks"),
         (lambda: SampleAndAggregate(100, stable_fraction=0.0), "stable_fraction"),
+        (lambda: SampleAndAggregate(100, stable_fraction=5e-324), "stable_fraction"),
         (lambda: SampleAndAggregate(100, ranges="wide"), "ranges"),
         (lambda: SampleAndAggregate(100, failure=1.0), "failure"),
         (lambda: plan_for("one_cluster", budget=PURE), "delta is 0"),

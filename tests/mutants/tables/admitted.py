@@ -296,9 +296,9 @@ ADMITTED = (
     Mutant(
         12,
         "transforms/name_pattern.py",
-        "any number of folders means those alone whose names begin with no underscore",
-        'r"(?s:[^.].*)", True',
-        'r"(?s:[^._].*)", True',
+        "any number of folders has those that a killed job of Spark left",
+        'return r"(?s:[^._].*)", True',
+        'return r"(?s:[^.].*)", True',
         Selection(("tests/transforms/test_name_pattern.py",)),
     ),
     Mutant(

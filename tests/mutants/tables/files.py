@@ -243,6 +243,14 @@ READING = (
     Mutant(
         12,
         "transforms/read_batches.py",
+        "a run waits for a pipe that is in place of a file",
+        "        _check_version(file)\n        with _file_of",
+        "        with _file_of",
+        Selection(("tests/transforms/test_read_batches.py",), "pipe"),
+    ),
+    Mutant(
+        12,
+        "transforms/read_batches.py",
         "a file may lose all of its pieces between its opening and their listing",
         "    if not starts:  # nobody will read a piece, which would find it out",
         "    if False:",

@@ -676,10 +676,10 @@ OTHERS = (
     ),
     Mutant(
         12,
-        "pipelines/console/command.py",
+        "pipelines/console/printable.py",
         "what another library says of a row is told",
-        'text = f"unexpected {type(error).__name__} at {place}."',
-        'text = f"unexpected {error} at {place}."',
+        'return f"{type(error).__name__} at {place}"',
+        'return f"{error} at {place}"',
         _COMMAND,
     ),
     Mutant(

@@ -264,8 +264,8 @@ RUNS = (
         12,
         _SCREEN,
         "the length of a name counts letters and not bytes, so a screening stops halfway",
-        "len(os.fsencode(base)) > _LONGEST_NAME",
-        "len(base) > _LONGEST_NAME",
+        "len(os.fsencode(base)) > LONGEST_NAME",
+        "len(base) > LONGEST_NAME",
         Selection((_SCREENED,), "too_long"),
     ),
     Mutant(

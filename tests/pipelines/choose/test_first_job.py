@@ -156,6 +156,12 @@ def test_a_column_that_a_csv_file_names_twice_is_not_offered():
     assert "The columns of the file are city." in says
 
 
+def test_a_file_that_no_job_could_name_is_refused(bench, refused):
+    path = bench.rows.rename(bench.rows.with_name("li\nne.parquet"))
+    said = refused(bench.shoal("init", "median", str(path)))
+    assert said.startswith("shoal: input.path is ") and "it has control characters" in said
+
+
 def test_wrong_arguments_are_one_sentence(bench, refused):
     assert "is no task (did you mean median?)" in refused(bench.shoal("init", "medain"))
     assert "does not exist" in refused(bench.shoal("init", "median", str(bench.folder / "none.csv")), 1)

@@ -381,4 +381,4 @@ def test_a_changed_release_is_one_sentence(bench, refused, tmp_path, changed):
     if "result" in changed:
         changed["result"] |= {"low": [], "high": 3}
     file.write_text(json.dumps({**json.loads(file.read_text()), **changed}))
-    assert "was changed after its run" in refused(bench.shoal("diff", folder, folder))
+    assert "If it was changed after its run" in refused(bench.shoal("diff", folder, folder))

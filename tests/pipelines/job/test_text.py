@@ -125,7 +125,7 @@ def test_a_release_without_its_parts_is_refused_in_a_sentence(bench, refused):
     path = bench.folder / "release.json"
     for more in ({}, {"task": "one_cluster"}, {"task": [], "result": 7}, {"task": "histogram", "result": {}}):
         path.write_text(json.dumps({"schema": 1, "outcome": "released", **more}))
-        assert "was changed after its run" in refused(bench.shoal("report", str(path)))
+        assert "If it was changed after its run" in refused(bench.shoal("report", str(path)))
 
 
 @pytest.mark.parametrize("override", ["run_id", "run_id=", "run_id= "])

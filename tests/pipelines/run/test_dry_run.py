@@ -4,6 +4,7 @@ import copy
 import errno
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -223,10 +224,27 @@ def test_a_release_that_was_changed_is_told_in_a_sentence(bench, change, keeps_r
     change(release)
     path.write_text(json.dumps(release))
     again, report = bench.run(), bench.shoal("report", str(bench.folder / "out"))
-    says = f"shoal: {path} was changed after its run: restore the file that the run wrote.\n"
-    assert (report.exit_code, report.stderr) == (2, says)
+    says = rf"shoal: {path} cannot be shown \(\w+ at \w+\.py:\d+\)\. If it was changed after its run, .*\n"
+    assert report.exit_code == 2 and re.fullmatch(says, report.stderr)
     if not keeps_report or "domain" not in str(change.__code__.co_consts):
-        assert (again.exit_code, again.stderr.splitlines(keepends=True)[-1]) == (2, says)
+        assert again.exit_code == 2 and re.fullmatch(says, again.stderr.splitlines(keepends=True)[-1])
+
+
+@pytest.mark.parametrize("error", [MemoryError, OSError, ImportError])
+def test_a_report_that_cannot_be_drawn_accuses_nobody(bench, monkeypatch, error):
+    """The release is as the run wrote it, and the same run again only draws the report."""
+
+    def fail(*_: object) -> None:
+        raise error(errno.EIO, "secret")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pipelines.run.delivery.report_page", fail)
+        patched.setattr("pipelines.report.page.report_page", fail)
+        for failed in (bench.run(), bench.shoal("report", str(bench.folder / "out"))):
+            says = rf"shoal: .* is stored, but cannot be shown \({error.__name__} at \w+\.py:\d+\): run .*\n"
+            assert failed.exit_code == 1 and re.fullmatch(says, failed.stderr.splitlines(keepends=True)[-1])
+            assert "secret" not in failed.stderr
+    assert bench.run().exit_code == 0 and (bench.folder / "out" / REPORT).exists()
 
 
 def test_an_empty_release_is_not_run_again(bench, monkeypatch):

@@ -142,6 +142,8 @@ def test_a_path_that_holds_no_file_is_the_jobs(folder, place):
     (place / "file").write_text("")
     with pytest.raises(JobError, match=r"cannot be written \(File exists\)"):
         LocalFolder(str(place / "file")).create("below", b"")
+    with pytest.raises(JobError, match=r"cannot be written \(File name too long\): give another path\.$"):
+        LocalFolder(str(place) + "/d" * 2500).create("file", b"")
 
 
 def test_what_cannot_be_prepared(folder, monkeypatch):
