@@ -15,8 +15,12 @@ unit of few rows changes the number of rows by less than the noise is made for.
   s = c / M this is 1. So the number of units costs nothing here, too.
 """
 
-from collections.abc import Sequence
+import math
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import chain
 
 from core.domain import Grid
 from core.statistics.params import Statistics
@@ -150,31 +154,57 @@ def weigh(
         gaussian: whether noise is Gaussian.
         centers: of each column's sum, grid steps.
     """
-    rows, columns = float("count" in asked.measures), []
+    columns = [of_column(asked, grid, axis, center) for axis, center in enumerate(centers)]
+    rows = weight_of_rows(asked, [column.rows for column in columns])
     units = float("units" in asked.measures)
-    for axis, center in enumerate(centers):
-        extent, of_sum, of_squares = grid.extents[axis], 0.0, 0.0
-        half, largest = extent / 2, max(abs(grid.lower[axis]), abs(grid.upper[axis])) / grid.step
-        from_center = 1 / 3 + ((extent // 2 - center) / half) ** 2
-        squares = Quantity.squares(axis, extent)
-        if asked.clamped and "sum" in asked.measures:
-            zero = round(-grid.lower[axis] / grid.step)
-            columns.append(Weighted(Quantity("unit_sum", axis, extent, zero), largest**-2))
-        elif "sum" in asked.measures:
-            of_sum += largest**-2
-            rows += ((grid.lower[axis] / grid.step + center) / largest) ** 2
-        if "mean" in asked.measures:
-            of_sum += half**-2
-            rows += from_center
-        if "variance" in asked.measures:
-            of_sum += 4 / 3 * half**-2
-            of_squares += (2.0**squares.shift / half**2) ** 2
-            rows += 1 / 12 + 4 / 3 * from_center
-        if of_sum:
-            columns.append(Weighted(Quantity("sum", axis, extent, center), of_sum))
-        if of_squares:
-            columns.append(Weighted(squares, of_squares))
-    return [*numbers(asked, change, rows, units, gaussian), *columns]
+    of_columns = [each for column in columns for each in column.weighted]
+    return [*numbers(asked, change, rows, units, gaussian), *of_columns]
+
+
+@dataclass(frozen=True)
+class Column:
+    """What the measures need of one column.
+
+    Args:
+        rows: what the number of rows gets of weights, since it enters the measures of this column.
+        weighted: the other quantities.
+    """
+
+    rows: tuple[float, ...]
+    weighted: tuple[Weighted, ...]
+
+
+def weight_of_rows(asked: Statistics, columns: Iterable[tuple[float, ...]]) -> float:
+    """Return the weight of the number of rows, given what it gets of each column, in order."""
+    return reduce(operator.add, chain.from_iterable(columns), float("count" in asked.measures))
+
+
+def of_column(asked: Statistics, grid: Grid, axis: int, center: int) -> Column:
+    """Return what the measures need of a column, with weights; see `weigh`."""
+    rows: list[float] = []
+    columns: list[Weighted] = []
+    extent, of_sum, of_squares = grid.extents[axis], 0.0, 0.0
+    half, largest = extent / 2, max(abs(grid.lower[axis]), abs(grid.upper[axis])) / grid.step
+    from_center = 1 / 3 + ((extent // 2 - center) / half) ** 2
+    squares = Quantity.squares(axis, extent)
+    if asked.clamped and "sum" in asked.measures:
+        zero = round(-grid.lower[axis] / grid.step)
+        columns.append(Weighted(Quantity("unit_sum", axis, extent, zero), largest**-2))
+    elif "sum" in asked.measures:
+        of_sum += largest**-2
+        rows.append(((grid.lower[axis] / grid.step + center) / largest) ** 2)
+    if "mean" in asked.measures:
+        of_sum += half**-2
+        rows.append(from_center)
+    if "variance" in asked.measures:
+        of_sum += 4 / 3 * half**-2
+        of_squares += (2.0**squares.shift / half**2) ** 2
+        rows.append(1 / 12 + 4 / 3 * from_center)
+    if of_sum:
+        columns.append(Weighted(Quantity("sum", axis, extent, center), of_sum))
+    if of_squares:
+        columns.append(Weighted(squares, of_squares))
+    return Column(tuple(rows), tuple(columns))
 
 
 def split(variances: Sequence[float], gaussian: bool) -> list[float]:
@@ -208,20 +238,29 @@ def best_centers(asked: Statistics, grid: Grid, change: Change, gaussian: bool) 
     if change.fixed:
         return centers
 
-    def error(tried: list[int]) -> float:
-        found = constants(weigh(asked, grid, change, gaussian, tried), change, gaussian)
-        power = 1 / 2 if gaussian else 1 / 3
-        return float(sum(c**power for c in found))
+    power, units = 1 / 2 if gaussian else 1 / 3, float("units" in asked.measures)
 
+    def roots(weighted: Sequence[Weighted]) -> list[float]:
+        return [c**power for c in constants(weighted, change, gaussian)]
+
+    def looked_at(axis: int, center: int) -> tuple[tuple[float, ...], list[float]]:
+        column = of_column(asked, grid, axis, center)
+        return column.rows, roots(column.weighted)
+
+    columns = [looked_at(axis, center) for axis, center in enumerate(centers)]
     for axis, middle in enumerate(list(centers)):
         zero = round(-grid.lower[axis] / grid.step)
         if abs(zero - middle) > _FARTHEST:
             continue
         ways = {middle + (zero - middle) * part // _CENTERS for part in range(_CENTERS + 1)}
-        centers[axis] = min(
-            sorted(ways, key=lambda center: abs(center - middle)),
-            key=lambda center: error([*centers[:axis], center, *centers[axis + 1 :]]),
-        )
+        least = math.inf
+        for center in sorted(ways, key=lambda center: abs(center - middle)):
+            tried = [*columns[:axis], looked_at(axis, center), *columns[axis + 1 :]]
+            rows = weight_of_rows(asked, [weights for weights, _ in tried])
+            first = roots(numbers(asked, change, rows, units, gaussian))
+            error = sum(chain(first, *(of_others for _, of_others in tried)))
+            if error < least:
+                least, centers[axis], columns = error, center, tried
     return centers
 
 
