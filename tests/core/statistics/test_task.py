@@ -640,6 +640,24 @@ def test_parts_release_every_public_key_once():
     assert len(plan_.mechanisms) == 1  # parts see disjoint groups
 
 
+@pytest.mark.parametrize("public", [True, False])
+def test_without_noise_parts_give_each_group_its_own_measures(public: bool) -> None:
+    names = [f'["{i}"]' for i in range(30)]
+    grouping = Grouping(("c",), Labels(names) if public else None, (None,))
+    measures = ("count", "mean", {"quantiles": (0.5,)}, "maximum")
+    plan_ = plan(measures, Budget(50.0, 1e-6), grouping=grouping, parts=7)
+    groups = np.repeat(np.arange(30), 100)
+    points = np.stack([groups % 20, groups % 16], axis=1)  # all rows of a group are alike
+    labels = np.array([name.encode() for name in names])
+    block = Block(points, np.arange(3000, dtype=np.uint64), None, groups, labels)
+    table = run_in_memory(plan_.rounds, [block], None, SeededNoise(0, 0.0)).table(GRID)
+    group = table["c"].astype(int)
+    assert sorted(group) == list(range(30)) and (table["count"] == 100).all()
+    for axis, column in enumerate((10 + group % 20 / 2, -3 + group % 16 / 2)):
+        for measure in ("mean", "quantile_0.5", "maximum"):
+            assert table[f"{measure}_{axis}"] == pytest.approx(column), measure
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
