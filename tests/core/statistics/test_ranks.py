@@ -298,3 +298,6 @@ def test_what_clamped_sums_refuse():
         Contributions(clamp="group")
     with pytest.raises(InvalidValue, match="multiples of the step"):
         plan(["sum"], grid=Grid((0.3,), (6.0,), 0.5), contributions=CLAMPED)
+    for low, high in ((2.0**31 - 8, 2.0**31), (-(2.0**31), 8 - 2.0**31)):
+        with pytest.raises(InvalidValue, match=r"less than 2\^31 of them from 0"):
+            plan(["sum"], grid=Grid((low,), (high,), 1.0), contributions=CLAMPED)

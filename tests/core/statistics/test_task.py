@@ -337,6 +337,23 @@ def test_no_number_is_below_0():
         assert any("released as 0" in note for note in plan_.notes)
 
 
+@pytest.mark.parametrize("measures", [("count", "mean"), ("count", "mean", "variance")])
+@pytest.mark.parametrize("method", ["laplace", "gaussian"])
+def test_no_mean_is_out_of_bounds_and_no_variance_is_larger_than_they_allow(measures, method):
+    """A few rows, whose mean the noise would often take beyond them."""
+    plan_ = plan(measures, Budget(0.3, 1e-6), grid=ONE_COLUMN, method=method)
+    block = rows(8, grid=ONE_COLUMN)
+    found = {name: [] for name in measures}
+    for seed in range(200):
+        result = run_in_memory(plan_.rounds, [block], None, SeededNoise(seed)).result(ONE_COLUMN)
+        for value in result.values:
+            if value.value is not None:
+                found[value.measure].append(value.value)
+    for name, (low, high) in {"mean": (-3.0, 13.0), "variance": (0.0, 8.0**2)}.items():
+        if name in measures:
+            assert min(found[name]) == low and max(found[name]) == high
+
+
 def runs_of(plan_, block, many, noise=1.0):
     """Return the errors of many releases, and the errors stated and the truth, by measure."""
     aggregate = plan_.rounds[0].summarize(block, None)
