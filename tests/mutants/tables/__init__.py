@@ -200,5 +200,7 @@ MUTANTS = (
     *unwatched.TABLES,
     *unwatched.PASSES,
     *unwatched.COSTS,
+    *unwatched.ROWS,
+    *unwatched.FIGURES,
 )
 """Every wrong version."""

@@ -1,4 +1,4 @@
-"""Standard errors, parts of tables, ranks of other columns, names of records, and what checks cost."""
+"""Standard errors, parts of tables, other columns, names of records, rows few at a time, and costs."""
 
 from tests.mutants.mutant import Mutant, Selection
 
@@ -113,5 +113,71 @@ COSTS = (
         "return max(extents)",
         "return extents[0]",
         Selection(("tests/core/test_policies.py",), only="reach"),
+    ),
+)
+
+_CONTRIBUTIONS, _BOUND = "transforms/contributions.py", "transforms/bound_units.py"
+_KEPT = Selection(("tests/transforms/test_contributions.py",), only="few_at_a_time")
+_OF_UNITS = Selection(("tests/transforms/test_bound_units.py",), only="few_at_a_time")
+
+ROWS = (
+    Mutant(
+        12,
+        _CONTRIBUTIONS,
+        "rows beyond the first ones of a batch have the units of these",
+        "else owners.take(pa.array(kept)), words)",
+        "else owners.slice(0, len(kept)), words)",
+        _KEPT,
+    ),
+    Mutant(
+        12,
+        _CONTRIBUTIONS,
+        "rows beyond the first ones of a batch have the groups of these",
+        "group = groups[start : start + ROWS][kept]",
+        "group = groups[:ROWS][kept]",
+        _KEPT,
+    ),
+    Mutant(
+        12,
+        _CONTRIBUTIONS,
+        "only the first rows of a batch are checked",
+        "add_outside(odd, bounding, some, owners)",
+        "add_outside(odd, bounding, batch.slice(0, ROWS), units.slice(0, ROWS))",
+        Selection(("tests/transforms/test_contributions.py",), only="odd_rows"),
+    ),
+    Mutant(
+        12,
+        _BOUND,
+        "rows beyond the first ones of a batch are ordered by their times",
+        "order = order_words(order_keys(some.column(bounding.order)))",
+        "order = order_words(order_keys(batch.column(bounding.order)))",
+        _OF_UNITS,
+    ),
+    Mutant(
+        12,
+        _BOUND,
+        "units are counted for the first rows of a batch alone",
+        "            add_outside(odd, bounding, some, units)",
+        "            add_outside(odd, bounding, batch.slice(0, ROWS), keys.slice(0, ROWS))",
+        Selection(("tests/transforms/test_bound_units.py",), only="of_counted_rows"),
+    ),
+)
+
+FIGURES = (
+    Mutant(
+        12,
+        _FOUND,
+        "a mean is where the noise takes it",
+        "mean = np.clip(sums / n, -center, extent - center)",
+        "mean = sums / n",
+        Selection(("tests/core/statistics/test_task.py",), only="out_of_bounds"),
+    ),
+    Mutant(
+        12,
+        "core/statistics/task.py",
+        "sums of units are taken however far below 0 they begin",
+        "max(-low, high) / grid.step >= _FAR",
+        "max(low, high) / grid.step >= _FAR",
+        Selection(("tests/core/statistics/test_ranks.py",), only="clamped_sums_refuse"),
     ),
 )
