@@ -266,6 +266,14 @@ def test_a_public_table_is_joined_by_key(rows, tmp_path: Path) -> None:
     assert points.tolist() == [7] * (columns["city"] == "FR").sum(), "a key that is not there has no values"
 
 
+def test_every_row_of_a_large_public_table_is_joined(tmp_path: Path) -> None:
+    """It is read some thousands of rows at a time."""
+    keys = np.random.default_rng(0).permutation(9_000)
+    path = write(tmp_path / "towns.parquet", town=keys, size=keys % 101)
+    found = open_join(str(path), "town", None).look_up(pa.array(np.arange(9_000)))
+    assert found.column("size").to_pylist() == [key % 101 for key in range(9_000)]
+
+
 @pytest.mark.parametrize("late", [False, True], ids=["before it is read", "while it is read"])
 def test_a_joined_table_that_is_written_again_ends_a_run(rows, tmp_path: Path, late: bool) -> None:
     folder, _ = rows

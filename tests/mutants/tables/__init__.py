@@ -202,5 +202,6 @@ MUTANTS = (
     *unwatched.COSTS,
     *unwatched.ROWS,
     *unwatched.FIGURES,
+    *unwatched.LARGE,
 )
 """Every wrong version."""

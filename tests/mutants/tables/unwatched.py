@@ -181,3 +181,22 @@ FIGURES = (
         Selection(("tests/core/statistics/test_ranks.py",), only="clamped_sums_refuse"),
     ),
 )
+
+LARGE = (
+    Mutant(
+        9,
+        "core/graphs/cuts.py",
+        "in a large graph a forest too few bounds the sensitivity",
+        "forest = self.forest(changes + 1)",
+        "forest = self.forest(changes)",
+        Selection(("tests/core/graphs/test_cuts.py",), only="what_cuts_show"),
+    ),
+    Mutant(
+        12,
+        "transforms/join_table.py",
+        "of a large public table only the last rows are joined",
+        "                batches.append(batch)\n",
+        "                batches = [batch]\n",
+        Selection(("tests/transforms/test_preparation.py",), only="large_public_table"),
+    ),
+)
