@@ -389,6 +389,11 @@ def test_a_table_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes |
         ({"where": "unused == 1"}, "where, for 0.parquet: unused is struct<"),
         ({"where": "city > 1"}, "where, for 0.parquet: > takes values of one kind"),
         ({"where": "amount"}, "where, for 0.parquet: it gives a number, but must be true or false"),
+        (
+            {"twice": "amount * 2", "more": "twice + 1"},
+            "derive.more, for 0.parquet: it names the derived column twice, which only input.where may",
+        ),
+        ({"own": "own + 1"}, "derive.own, for 0.parquet: it names the derived column own"),
         ({"where": "if(amount > 1, null, null)"}, "where, for 0.parquet: if has only null"),
         ({"a": "b + 1", "b": "amount"}, "derive.a, for 0.parquet: it names the derived column b, which only"),
         ({"amount": "amount + 1"}, "derive.amount: 0.parquet has a column amount, too: rename one"),

@@ -203,5 +203,6 @@ MUTANTS = (
     *unwatched.ROWS,
     *unwatched.FIGURES,
     *unwatched.LARGE,
+    *unwatched.INTERVALS,
 )
 """Every wrong version."""

@@ -200,3 +200,32 @@ LARGE = (
         Selection(("tests/transforms/test_preparation.py",), only="large_public_table"),
     ),
 )
+
+_INTERVALS = ("tests/core/quantiles/test_intervals.py",)
+
+INTERVALS = (
+    Mutant(
+        12,
+        "core/quantiles/exponential.py",
+        "an interval does not hold the value that is released with it",
+        "return at, (min(low, at), max(high, at))",
+        "return at, (low, high)",
+        Selection(_INTERVALS, only="few_records"),
+    ),
+    Mutant(
+        12,
+        "core/quantiles/found.py",
+        "quantiles that changed places keep the intervals of each other",
+        "zip(sorted(lows), steps, sorted(highs), strict=True)",
+        "zip(lows, steps, highs, strict=True)",
+        Selection(_INTERVALS, only="ascend"),
+    ),
+    Mutant(
+        12,
+        "transforms/preparation.py",
+        "a derived column may name others, and itself",
+        "added[name] = rows.evaluated(node, derived=False).type",
+        "added[name] = rows.evaluated(node).type",
+        Selection(("tests/transforms/test_preparation.py",), only="does_not_fit"),
+    ),
+)
