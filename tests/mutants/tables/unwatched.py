@@ -229,3 +229,14 @@ INTERVALS = (
         Selection(("tests/transforms/test_preparation.py",), only="does_not_fit"),
     ),
 )
+
+SPLITS = (
+    Mutant(
+        7,
+        "core/quantiles/recursive.py",
+        "a replaced record is one change for the splits of quantiles",
+        'Splits.of("cells", splits, changes)',
+        'Splits.of("cells", splits, 1)',
+        Selection(("tests/core/quantiles/test_recursive.py",), only="splits_are_charged"),
+    ),
+)
