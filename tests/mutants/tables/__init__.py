@@ -205,5 +205,6 @@ MUTANTS = (
     *unwatched.LARGE,
     *unwatched.INTERVALS,
     *unwatched.SPLITS,
+    *unwatched.EXPRESSIONS,
 )
 """Every wrong version."""

@@ -240,3 +240,25 @@ SPLITS = (
         Selection(("tests/core/quantiles/test_recursive.py",), only="splits_are_charged"),
     ),
 )
+
+_EXPRESSIONS = "transforms/evaluate_expression.py"
+_EVALUATED = ("tests/transforms/test_evaluate_expression.py",)
+
+EXPRESSIONS = (
+    Mutant(
+        12,
+        _EXPRESSIONS,
+        "a chain of comparisons holds where one of them does",
+        "return reduce(pc.and_kleene, [_compare(*pair) for pair in pairs])",
+        "return reduce(pc.or_kleene, [_compare(*pair) for pair in pairs])",
+        Selection(_EVALUATED, only="chain_of"),
+    ),
+    Mutant(
+        12,
+        _EXPRESSIONS,
+        "midnight is of the day before",
+        "_SECOND, _DAY = 1_000_000, 86_400_000_000",
+        "_SECOND, _DAY = 1_000_000, 86_400_000_001",
+        Selection(_EVALUATED, only="midnight"),
+    ),
+)
