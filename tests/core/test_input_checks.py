@@ -123,4 +123,5 @@ def test_checks_pass_an_examination_once(counted, shards):
 
 
 def test_a_composition_is_named_once():
-    assert with_checks(planned(Step("one")), 0.1, 2, False, BUDGET).spend.accountant == "basic composition"
+    spent = with_checks(planned(Step("one")), 0.1, 2, False, BUDGET).spend
+    assert spent.epsilon == pytest.approx(0.9 + 0.1) and spent.accountant == "basic composition"

@@ -36,6 +36,7 @@ SECRETS = {
     ],
 }
 CASES = [(extents, secrets) for extents, all_of_them in SECRETS.items() for secrets in all_of_them]
+CASES.append(((1, 3), Attribute()))
 
 
 def points(extents):

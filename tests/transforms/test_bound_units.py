@@ -110,6 +110,18 @@ def test_a_large_shard_in_batches_gives_the_same_records(
 
 
 @pytest.mark.parametrize("keep", ORDERED)
+def test_rows_of_a_batch_that_are_handled_few_at_a_time_give_the_same_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: Keep
+) -> None:
+    (units, x, y), t = people(3000), times(3000)
+    x[::7] = np.nan  # rows that are left out
+    source = table(tmp_path, units, x=x, y=y, t=t)
+    whole = records(source, UNIT_SQUARE, keep)
+    monkeypatch.setattr("transforms.bound_units.ROWS", 70)
+    assert counted(records(source, UNIT_SQUARE, keep)) == counted(whole)
+
+
+@pytest.mark.parametrize("keep", ORDERED)
 @pytest.mark.parametrize("salt", [SALT, bytes(16)])
 def test_a_unit_more_or_less_is_one_record_more_or_less(tmp_path: Path, keep: Keep, salt: bytes) -> None:
     """Rows are taken out, so that all others move up: those of other units stay what they were."""
@@ -191,6 +203,7 @@ def test_of_counted_rows_the_numbers_that_are_moved_are_counted(
     record depends on.
     """
     monkeypatch.setattr("transforms.bound_units.BLOCK_VALUES", block)
+    monkeypatch.setattr("transforms.bound_units.ROWS", 16 * block)
     grid = Grid((2.0,), (4.0,), 1.0)
     units = np.repeat(np.arange(600), 1 + np.arange(600) % 6)  # units of 1, ..., 6 rows, a hundred of each
     x = np.full(len(units), 1e6)

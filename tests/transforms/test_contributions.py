@@ -99,6 +99,18 @@ def test_a_large_shard_in_batches_gives_the_same_records(tmp_path, monkeypatch, 
     assert kept(tmp_path / "rows.parquet", keys=keys) == whole
 
 
+@pytest.mark.parametrize(("keys", "text"), [(PRIVATE, True), (PUBLIC, False), (None, True)])
+def test_rows_of_a_batch_that_are_handled_few_at_a_time_give_the_same_records(
+    tmp_path, monkeypatch, keys, text
+):
+    units, city, values = rows(text=text)
+    missing = np.where(np.arange(len(values)) % 5, values, np.nan)  # rows that are left out
+    write(tmp_path / "rows.parquet", units, city, missing)
+    whole = kept(tmp_path / "rows.parquet", keys=keys)
+    monkeypatch.setattr("transforms.contributions.ROWS", 7)
+    assert kept(tmp_path / "rows.parquet", keys=keys) == whole
+
+
 def test_every_choice_is_equally_likely(tmp_path):
     """2 of 3 groups, and 1 of the rows 5, 5, 9 of each; 3,000 units. The salt is fixed: no flakes."""
     n = 3000
@@ -164,7 +176,11 @@ def test_without_groups_a_unit_keeps_some_rows(tmp_path):
     assert set(Counter(unit for unit, _, _ in found).values()) == {4}
 
 
-def test_rows_of_nobody_or_of_no_group_are_left_out_and_units_with_odd_rows_are_counted(tmp_path):
+@pytest.mark.parametrize("at_once", [2, 100])
+def test_rows_of_nobody_or_of_no_group_are_left_out_and_units_with_odd_rows_are_counted(
+    tmp_path, monkeypatch, at_once
+):
+    monkeypatch.setattr("transforms.contributions.ROWS", at_once)
     units = pa.array(["a", None, "b", "b", "c"])
     city = pa.array(["x", "x", None, "x", "x"])
     write(tmp_path / "rows.parquet", units, city, [1, 1, 1, np.nan, 2000])

@@ -587,3 +587,20 @@ def test_a_function_of_numbers_gives_the_same_bits_at_every_place(function: str)
     for start in range(17):
         for held in (pa.array(values)[start:], pa.array(values[start:])):
             assert np.array_equal(run_node(node, {"x": held}, len(held)), alone[start:])
+
+
+def test_a_chain_of_comparisons_holds_where_all_of_them_do() -> None:
+    assert run("1 < x <= 3", x=pa.array([1, 2, 3, 4, None])) == [False, True, True, False, None]
+
+
+@pytest.mark.parametrize(
+    "day", [datetime.date(1900, 3, 1), datetime.date(1970, 1, 1), datetime.date(2024, 2, 29)]
+)
+def test_a_date_begins_at_midnight(day: datetime.date) -> None:
+    first = datetime.datetime.combine(day, datetime.time())
+    times = [first - datetime.timedelta(microseconds=1), first, first + datetime.timedelta(hours=23)]
+    assert run("date(x)", x=pa.array(times, pa.timestamp("us"))) == [
+        day - datetime.timedelta(days=1),
+        day,
+        day,
+    ]

@@ -266,6 +266,14 @@ def test_a_public_table_is_joined_by_key(rows, tmp_path: Path) -> None:
     assert points.tolist() == [7] * (columns["city"] == "FR").sum(), "a key that is not there has no values"
 
 
+def test_every_row_of_a_large_public_table_is_joined(tmp_path: Path) -> None:
+    """It is read some thousands of rows at a time."""
+    keys = np.random.default_rng(0).permutation(9_000)
+    path = write(tmp_path / "towns.parquet", town=keys, size=keys % 101)
+    found = open_join(str(path), "town", None).look_up(pa.array(np.arange(9_000)))
+    assert found.column("size").to_pylist() == [key % 101 for key in range(9_000)]
+
+
 @pytest.mark.parametrize("late", [False, True], ids=["before it is read", "while it is read"])
 def test_a_joined_table_that_is_written_again_ends_a_run(rows, tmp_path: Path, late: bool) -> None:
     folder, _ = rows
@@ -381,6 +389,11 @@ def test_a_table_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes |
         ({"where": "unused == 1"}, "where, for 0.parquet: unused is struct<"),
         ({"where": "city > 1"}, "where, for 0.parquet: > takes values of one kind"),
         ({"where": "amount"}, "where, for 0.parquet: it gives a number, but must be true or false"),
+        (
+            {"twice": "amount * 2", "more": "twice + 1"},
+            "derive.more, for 0.parquet: it names the derived column twice, which only input.where may",
+        ),
+        ({"own": "own + 1"}, "derive.own, for 0.parquet: it names the derived column own"),
         ({"where": "if(amount > 1, null, null)"}, "where, for 0.parquet: if has only null"),
         ({"a": "b + 1", "b": "amount"}, "derive.a, for 0.parquet: it names the derived column b, which only"),
         ({"amount": "amount + 1"}, "derive.amount: 0.parquet has a column amount, too: rename one"),

@@ -22,6 +22,7 @@ from core.domain import Grid
 from core.labels import Labels
 from core.noise import Noise
 from core.rounds import Block, Strand, looks_of, run_in_memory, run_strands_in_memory
+from core.sampling import renamed
 from core.secure_noise import SecureNoise
 from tests.engines.golden import GRID, NOISELESS, OTHERS, Trace, recorded
 from tests.transforms.tables import write_points
@@ -62,7 +63,13 @@ def strands(names: Sequence[str] = NAMES) -> list[Strand]:
 
 
 def in_beam(
-    source: Source, output: Path, strands: Sequence[Strand], records: Any, prepare: Any = None, **options: Any
+    source: Source,
+    output: Path,
+    strands: Sequence[Strand],
+    records: Any,
+    prepare: Any = None,
+    names: bytes = b"",
+    **options: Any,
 ) -> list[Any]:
     """Return the last state of every strand, each of which must come once."""
     options.setdefault("direct_running_mode", "in_memory")
@@ -75,7 +82,7 @@ def in_beam(
     with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([], **options)) as pipeline:
         elements = pipeline | ReadBlocks(source)
         elements = elements if prepare is None else elements | prepare
-        elements | RunStrands(strands, NOISELESS, records) | "Save" >> beam.Map(keep)
+        elements | RunStrands(strands, NOISELESS, records, names=names) | "Save" >> beam.Map(keep)
     assert len(list(output.iterdir())) == len(strands)
     return [pickle.loads((output / str(number)).read_bytes()) for number in range(len(strands))]
 
@@ -170,6 +177,15 @@ def test_each_question_has_its_own_columns_and_grid_and_rows_are_read_once(
     assert len({state[:8] for state in got}) == 4
 
 
+def test_a_run_with_names_gives_records_other_identities(source: Source, tmp_path: Path) -> None:
+    """Samples follow from identities, and a run with the salt of an earlier one has samples of its own."""
+    names, strand = b"sixteen secrets!", counting(0, 2)
+    records = ReaderOfQuestions((Reader.of(source, GRID),))
+    got = in_beam(source, tmp_path / "out", [strand], records, names=names)
+    blocks = [replace(block, ids=renamed(block.ids, names)) for block in read_in_memory(source, GRID)]
+    assert got == [run_in_memory(strand.rounds, blocks, (), NOISELESS)]
+
+
 def counted(function: Any, done: Counter[str]) -> Any:
     def counting(*given: Any) -> Any:
         done[function.__name__] += 1
@@ -243,3 +259,17 @@ def test_repeated_bundles_show_one_draw_of_each_strand(
         last | "Again" >> beam.Reshuffle() | "Two" >> beam.Map(append, "two")
     seen = {*(tmp_path / "one").read_text().splitlines(), *(tmp_path / "two").read_text().splitlines()}
     assert len(seen) == 3
+
+
+def test_what_is_drawn_is_kept_also_beside_a_look(source: Source) -> None:
+    """Else a retried consumer would read another draw; where all strands look, nothing is drawn."""
+    drawing, (looking,) = Strand((Echo("0"), Echo("1")), ()), strands(["wide_median"])
+    assert [step.look for step in steps_of(looking)] == [True, True, False]
+    for several, kept in (([looking], [False, False, True]), ([looking, drawing], [True] * 3)):
+        pipeline = beam.Pipeline()
+        records = ReaderOfQuestions((Reader.of(source, GRID),) * len(several))
+        _ = pipeline | ReadBlocks(source) | RunStrands(several, NOISELESS, records)
+        steps = pipeline.to_runner_api().components.transforms.values()
+        names = {step.unique_name for step in steps}
+        assert [f"RunStrands/pass {i}/Release" in names for i in (1, 2, 3)] == [True] * 3
+        assert [f"RunStrands/pass {i}/Keep" in names for i in (1, 2, 3)] == kept

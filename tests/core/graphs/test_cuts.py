@@ -86,3 +86,12 @@ def test_both_bounds_of_spanning_costs_are_smooth(seed, nodes, beta, small):
         here, there = (smooth_bound(c.local, cap, beta) for c in cuts)
     assert abs(math.log(here / there)) <= beta + 1e-9
     assert abs(cost[0] - cost[1]) <= min(here, there) + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(4, 8))
+def test_forests_bound_what_cuts_show(seed):
+    """Random weights, most of which are far apart: the bound covers the exact figure within k changes."""
+    rng, cap = np.random.default_rng(seed), 200
+    pairs = list(itertools.combinations(range(6), 2))
+    (cuts,), _ = costs(pairs, [rng.choice([0, 1, 100], len(pairs))], cap)
+    assert all(cuts._by_forests(k) >= cuts._by_cuts(k, 0.0) for k in range(1, 6))

@@ -7,6 +7,7 @@ from core.aggregate import Counts
 from core.budget import Budget
 from core.domain import Grid
 from core.errors import InvalidValue
+from core.quantiles.found import in_order
 from core.quantiles.params import Median, Minimum, Quantiles
 from core.quantiles.task import MEDIAN, MINIMUM, QUANTILES
 from tests.core.quantiles.planned import ADD, METHODS, NINE, REPLACE, plan_for
@@ -93,6 +94,12 @@ def test_the_interval_of_one_value_holds_the_true_one(quantile, neighbors, shape
     assert (result.low, result.high) == (float(low), float(high))
 
 
+def test_quantiles_and_the_ends_of_their_intervals_ascend():
+    """A quantile that another one has passed takes its place, and an interval holds what is released."""
+    found = in_order((0.2, 0.8), [7, 3], [6, 1], [9, 2])
+    assert (found.steps, found.intervals) == ((3, 7), ((1, 3), (6, 9)))
+
+
 FEW = [  # so many records are at the first point, and the others at the last
     (0.5, 400, 190, 2**20),
     (0.99, 20_000, 19_780, 2**20),
@@ -111,8 +118,9 @@ def test_the_interval_of_one_value_holds_the_true_one_among_few_records(quantile
     values = np.r_[np.zeros(first, np.int64), np.full(n - first, size - 1)]
     failed = 0
     for seed in range(100):
-        low, high = step.release(Counts.of(values), None, SeededNoise(seed)).interval
-        assert 0 <= low <= high < size
+        found = step.release(Counts.of(values), None, SeededNoise(seed))
+        low, high = found.interval
+        assert 0 <= low <= found.step <= high < size
         failed += not (np.searchsorted(values, low) <= quantile * n <= np.searchsorted(values, high, "right"))
     assert failed <= 26
 

@@ -39,6 +39,15 @@ def test_noise_of_the_counts_is_as_charged(neighbors):
 
 
 @pytest.mark.parametrize("neighbors", [ADD, REPLACE])
+def test_splits_are_charged_for_every_change(neighbors):
+    """Exact losses of splits are in `core.mechanisms`; here they are those of the neighbor relation."""
+    plan = plan_for(neighbors=neighbors)
+    splits = plan.rounds[0].splits
+    assert (splits.changes, splits.replaced) == (neighbors.changes, neighbors is REPLACE)
+    assert splits in plan.rounds[0].draws()
+
+
+@pytest.mark.parametrize("neighbors", [ADD, REPLACE])
 def test_hardly_more_cells_than_quantiles_are_counted_precisely(neighbors):
     """Half of the records have one value; without merging twice as many cells were counted."""
     plan, noise = (

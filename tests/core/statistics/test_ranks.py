@@ -174,15 +174,16 @@ def test_without_noise_the_values_are_exact():
 
 
 def test_names_of_columns_and_values():
-    grid = Grid((0.0, 0.0), (10.0, 10.0), 1.0)
+    grid = Grid((0.0, -30.0), (10.0, 30.0), 1.0)
     made = plan(["count", {"quantiles": (0.5,)}, "maximum"], grid=grid)
-    found = run_in_memory(made.rounds, [block_of(np.full((900, 2), 7))], None, SeededNoise(0)).result(grid)
+    block = block_of(np.tile([7, 27], (900, 1)))
+    found = run_in_memory(made.rounds, [block], None, SeededNoise(0)).result(grid)
     assert [(v.measure, v.column) for v in found.values] == [
         ("count", None),
         *(("quantile_0.5", axis) for axis in (0, 1)),
         *(("maximum", axis) for axis in (0, 1)),
     ]
-    assert all(v.value == 7.0 for v in found.values[1:])
+    assert [v.value for v in found.values[1:]] == [7.0, -3.0] * 2
     assert found.values[1].low is not None and found.values[3].low is None
 
 
@@ -297,3 +298,6 @@ def test_what_clamped_sums_refuse():
         Contributions(clamp="group")
     with pytest.raises(InvalidValue, match="multiples of the step"):
         plan(["sum"], grid=Grid((0.3,), (6.0,), 0.5), contributions=CLAMPED)
+    for low, high in ((2.0**31 - 8, 2.0**31), (-(2.0**31), 8 - 2.0**31)):
+        with pytest.raises(InvalidValue, match=r"less than 2\^31 of them from 0"):
+            plan(["sum"], grid=Grid((low,), (high,), 1.0), contributions=CLAMPED)

@@ -337,6 +337,23 @@ def test_no_number_is_below_0():
         assert any("released as 0" in note for note in plan_.notes)
 
 
+@pytest.mark.parametrize("measures", [("count", "mean"), ("count", "mean", "variance")])
+@pytest.mark.parametrize("method", ["laplace", "gaussian"])
+def test_no_mean_is_out_of_bounds_and_no_variance_is_larger_than_they_allow(measures, method):
+    """A few rows, whose mean the noise would often take beyond them."""
+    plan_ = plan(measures, Budget(0.3, 1e-6), grid=ONE_COLUMN, method=method)
+    block = rows(8, grid=ONE_COLUMN)
+    found = {name: [] for name in measures}
+    for seed in range(200):
+        result = run_in_memory(plan_.rounds, [block], None, SeededNoise(seed)).result(ONE_COLUMN)
+        for value in result.values:
+            if value.value is not None:
+                found[value.measure].append(value.value)
+    for name, (low, high) in {"mean": (-3.0, 13.0), "variance": (0.0, 8.0**2)}.items():
+        if name in measures:
+            assert min(found[name]) == low and max(found[name]) == high
+
+
 def runs_of(plan_, block, many, noise=1.0):
     """Return the errors of many releases, and the errors stated and the truth, by measure."""
     aggregate = plan_.rounds[0].summarize(block, None)
@@ -638,6 +655,24 @@ def test_parts_release_every_public_key_once():
     table = run_in_memory(plan_.rounds, [empty], None, SeededNoise(0)).table(GRID)
     assert sorted(table["c"].tolist(), key=int) == [str(i) for i in range(100)]
     assert len(plan_.mechanisms) == 1  # parts see disjoint groups
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_without_noise_parts_give_each_group_its_own_measures(public: bool) -> None:
+    names = [f'["{i}"]' for i in range(30)]
+    grouping = Grouping(("c",), Labels(names) if public else None, (None,))
+    measures = ("count", "mean", {"quantiles": (0.5,)}, "maximum")
+    plan_ = plan(measures, Budget(50.0, 1e-6), grouping=grouping, parts=7)
+    groups = np.repeat(np.arange(30), 100)
+    points = np.stack([groups % 20, groups % 16], axis=1)  # all rows of a group are alike
+    labels = np.array([name.encode() for name in names])
+    block = Block(points, np.arange(3000, dtype=np.uint64), None, groups, labels)
+    table = run_in_memory(plan_.rounds, [block], None, SeededNoise(0, 0.0)).table(GRID)
+    group = table["c"].astype(int)
+    assert sorted(group) == list(range(30)) and (table["count"] == 100).all()
+    for axis, column in enumerate((10 + group % 20 / 2, -3 + group % 16 / 2)):
+        for measure in ("mean", "quantile_0.5", "maximum"):
+            assert table[f"{measure}_{axis}"] == pytest.approx(column), measure
 
 
 @pytest.mark.parametrize(

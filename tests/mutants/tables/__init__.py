@@ -47,6 +47,7 @@ from tests.mutants.tables import (
     spanning_trees,
     statistics,
     stores,
+    unwatched,
 )
 
 MUTANTS = (
@@ -195,5 +196,15 @@ MUTANTS = (
     *few_at_a_time.SOLVED,
     *few_at_a_time.RECORDS,
     *few_at_a_time.ANSWERS,
+    *unwatched.ERRORS,
+    *unwatched.TABLES,
+    *unwatched.PASSES,
+    *unwatched.COSTS,
+    *unwatched.ROWS,
+    *unwatched.FIGURES,
+    *unwatched.LARGE,
+    *unwatched.INTERVALS,
+    *unwatched.SPLITS,
+    *unwatched.EXPRESSIONS,
 )
 """Every wrong version."""
