@@ -24,6 +24,7 @@ def test_counts_of_other_questions_wait_for_those_at_work(bench: Bench) -> None:
     wide = {**ONE, "domain.upper": [2.0**30], "domain.step": 1.0}
     alone, both = of(bench, wide), of(bench, ONE, wide, wide)
     assert both["memory_mb"] == pytest.approx(alone["memory_mb"] + 0.55 * AT_WORK * 2**20 / 1e6, abs=2)
+    assert of(bench, *[wide] * 7)["memory_mb"] == of(bench, *[wide] * 3)["memory_mb"]  # a turn has three
     for found in (alone, both):
         assert found["for_each_group_mb"] == 0
         assert f"{AT_WORK * 2**20 // 10**6} of them for {2**20:,} counts" in found["says"]

@@ -206,5 +206,6 @@ MUTANTS = (
     *unwatched.INTERVALS,
     *unwatched.SPLITS,
     *unwatched.EXPRESSIONS,
+    *unwatched.TURNS,
 )
 """Every wrong version."""

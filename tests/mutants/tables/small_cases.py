@@ -99,8 +99,8 @@ GRAPHS = (
         "transforms/run_rounds.py",
         "shards without records are not there, so that engines show which ones have none",
         "totals[key] = add.add_input(",
-        "if shards > 1 and not len(part):\n                    continue\n"
-        "                totals[key] = add.add_input(",
+        "if shards > 1 and not len(part):\n                        continue\n"
+        "                    totals[key] = add.add_input(",
         Selection(("tests/transforms/test_merge_aggregates.py",)),
     ),
 )

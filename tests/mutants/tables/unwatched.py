@@ -262,3 +262,32 @@ EXPRESSIONS = (
         Selection(_EVALUATED, only="midnight"),
     ),
 )
+
+_TURNS = Selection(("tests/transforms/test_run_rounds.py",), only="turn")
+
+TURNS = (
+    Mutant(
+        12,
+        "transforms/records.py",
+        "all questions share one turn, whatever their aggregates take",
+        "if len(large) == LARGE_IN_A_TURN:",
+        "if not number + 1:",
+        _TURNS,
+    ),
+    Mutant(
+        12,
+        "transforms/records.py",
+        "groups of one question are read in several turns",
+        "if question not in large and (",
+        "if (",
+        _TURNS,
+    ),
+    Mutant(
+        12,
+        "transforms/run_rounds.py",
+        "what all turns make is held until the last one has been read",
+        "        for turn in turns:",
+        "        for turn in [[number for each in turns for number in each]]:",
+        _TURNS,
+    ),
+)
