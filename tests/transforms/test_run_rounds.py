@@ -536,7 +536,7 @@ def test_few_questions_with_large_aggregates_share_a_turn() -> None:
     assert turns_of(dict.fromkeys(range(5), small), range(5)) == [[0, 1, 2, 3, 4]]
     assert turns_of(dict.fromkeys(range(7), large), range(7)) == [[0, 1, 2], [3, 4, 5], [6]]
     assert turns_of(dict.fromkeys(range(2, 9), large), [0] * 9) == [[2, 3, 4, 5, 6, 7, 8]]
-    assert turns_of(dict.fromkeys(range(6), large), [0, 1, 1, 2, 3, 3]) == [[0, 1, 2, 3], [4, 5]]
+    assert turns_of(dict.fromkeys(range(6), large), [0, 1, 2, 2, 3, 3]) == [[0, 1, 2, 3], [4, 5]]
     mixed = {0: large, 1: small, 2: large, 3: large, 4: small, 5: large, 6: small}
     assert turns_of(mixed, range(7)) == [[0, 1, 2, 3, 4], [5, 6]]
 
