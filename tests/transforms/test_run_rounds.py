@@ -103,9 +103,9 @@ def test_two_draws_of_one_state_release_nothing(source: Source, tmp_path: Path) 
     def run(workers: list[Drawn], private: Drawn) -> None:
         with beam.Pipeline(runner=EmbeddedRunner(), options=PipelineOptions([])) as pipeline:
             elements = pipeline | ReadBlocks(source)
+            how = (reader, steps, [[0]])
             counted = [
-                elements
-                | f"Summarize{i}" >> beam.FlatMap(_summarize, reader, steps, [(0, Held(state))], name, b"")
+                elements | f"Summarize{i}" >> beam.FlatMap(_summarize, *how, [(0, Held(state))], name, b"")
                 for i, state in enumerate(workers)
             ]
             made = counted | beam.Flatten() | beam.CombinePerKey(Sum())
