@@ -25,6 +25,9 @@ _MANY = 1 << 17
 _WAITING = 0.55
 """Part of the bytes of a count at work that it takes while others of its turn or other groups are at work."""
 
+_RELEASED = 45
+"""Bytes of a released count while the report is drawn, where a question releases all that it holds."""
+
 
 def needs(asked: Sequence[tuple[Job, Planned]]) -> dict[str, Any]:
     """Return what a run needs, as JSON values.
@@ -43,8 +46,10 @@ def needs(asked: Sequence[tuple[Job, Planned]]) -> dict[str, Any]:
     strands = [strands_of_job(job, plan, _groups(job)) for job, plan in asked]
     held = [held_by(of_question[0].rounds) for of_question in strands]
     apart = [own for own, of_question in zip(held, strands, strict=True) if len(of_question) > 1]
-    most, *others = sorted((each.bytes for each in held), reverse=True)[:LARGE_IN_A_TURN]
-    waiting = _WAITING * sum(others)
+    most, *others = sorted(held, key=lambda own: own.bytes, reverse=True)
+    turn, later = others[: LARGE_IN_A_TURN - 1], others[LARGE_IN_A_TURN - 1 :]
+    waiting = _WAITING * sum(own.bytes for own in turn)
+    released = _RELEASED * sum(own.counts for own in later if own.dense)
     columns = {name for job, _ in asked for name in _columns(job)}
     program = _PROGRAM + _COLUMN * len(columns)
     if any(job.unit is not None for job, _ in asked):
@@ -57,7 +62,7 @@ def needs(asked: Sequence[tuple[Job, Planned]]) -> dict[str, Any]:
         growing.append(f"what a function takes, at most {max(functions):,} MB for each worker")
     found: dict[str, Any] = {
         "passes": shared_passes([each for of_question in strands for each in of_question]),
-        "memory_mb": round(program + (most + waiting) / 1e6),
+        "memory_mb": round(program + (most.bytes + waiting + released) / 1e6),
         "for_each_group_mb": round(_WAITING * max((own.bytes for own in apart), default=0) / 1e6, 1),
         "for_each_row_bytes": None if any(own.dense for own in apart) else round(_WAITING * AT_WORK),
         "growing": growing,

@@ -37,8 +37,8 @@ def turns_of(rounds: Mapping[int, Round], questions: Sequence[int]) -> list[list
     """Divide the strands of a pass into turns, in which a worker reads an element, one after the other.
 
     A worker holds what it makes of a turn until it has read all of the element. So few questions whose
-    aggregates may be large share a turn, and memory does not grow with the number of questions. Strands of
-    one question share a turn: they are of its groups, and each record is in one group at most.
+    aggregates may be large share a turn, and this memory does not grow with the number of questions. Strands
+    of one question share a turn: they are of its groups, and each record is in one group at most.
 
     Args:
         rounds: of each strand that is due, by its number, in order.

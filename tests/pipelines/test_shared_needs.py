@@ -30,6 +30,13 @@ def test_counts_of_other_questions_wait_for_those_at_work(bench: Bench) -> None:
         assert f"{AT_WORK * 2**20 // 10**6} of them for {2**20:,} counts" in found["says"]
 
 
+def test_what_many_questions_release_takes_memory(bench: Bench) -> None:
+    """Their report holds all of it at once."""
+    dense = {**changes("cdf"), "domain.upper": [2.0**17 - 1], "domain.step": 1.0}
+    three, many = of(bench, *[dense] * 3), of(bench, *[dense] * 100)
+    assert many["memory_mb"] == pytest.approx(three["memory_mb"] + 97 * 45 * 2**17 / 1e6, abs=2)
+
+
 def test_of_several_grouped_questions_the_worst_is_told(bench: Bench) -> None:
     by = {"group_by": {"columns": ["g"], "keys": ["a", "b", "c"]}}
     sparse = {**changes("ranges"), **by, "domain.step": 2.0**-12}
