@@ -23,6 +23,15 @@ class ShoalError(Exception):
         return code, _STEP.sub("", str(self))
 
 
+def kind_of(error: BaseException) -> str:
+    """Return the type of an error and the line that raised it. Its text may quote rows."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f"{trace.tb_frame.f_code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}" if trace else "?"
+    return f"{type(error).__name__} at {place}"
+
+
 def add_mark(error: ShoalError) -> ShoalError:
     """Add the mark that `error_in` reads to a worker's error, once, as a note, and return the error.
 

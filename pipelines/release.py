@@ -14,11 +14,10 @@ from typing import Any, cast
 import pyarrow as pa
 
 from core.domain import Grid
-from core.errors import ShoalError
+from core.errors import ShoalError, kind_of
 from core.input_checks import Checked
 from core.plan import Finding, InParts, Plan, Tabular
 from pipelines.answers.answer import Rows
-from pipelines.console.printable import kind_of
 from pipelines.dates import as_text
 from pipelines.errors import JobError, RunError
 from pipelines.job.job import Job

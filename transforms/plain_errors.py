@@ -2,11 +2,10 @@
 
 import errno
 import os
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from core.errors import ShoalError, add_mark
+from core.errors import ShoalError, add_mark, kind_of
 
 
 class RoundError(ShoalError, RuntimeError):
@@ -30,6 +29,4 @@ def plain_errors(step: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None and error.errno in errno.errorcode:
             raise add_mark(RoundError(f"{step} failed: {os.strerror(error.errno)}.")) from None
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{os.path.basename(last.filename)}:{last.lineno}"
-        raise add_mark(RoundError(f"{step} failed with {type(error).__name__} at {place}.")) from None
+        raise add_mark(RoundError(f"{step} failed with {kind_of(error)}.")) from None

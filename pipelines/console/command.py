@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from core.errors import ShoalError
+from core.errors import ShoalError, kind_of
 from pipelines.terminated import Terminated, was_asked
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def exit_codes(events: "Events | None" = None) -> Iterator[None]:
     except typer.Exit:
         raise
     except Exception as error:
-        from pipelines.console.printable import error_text, kind_of
+        from pipelines.console.printable import error_text
 
         if was_asked():
             _end(f"Terminated. {_AGAIN}", 143, events)

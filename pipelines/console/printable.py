@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -44,15 +43,6 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def kind_of(error: BaseException) -> str:
-    """Return the type of an error and the line that raised it. Its text may quote rows."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace else "?"
-    return f"{type(error).__name__} at {place}"
 
 
 def error_text(error: Exception) -> str:

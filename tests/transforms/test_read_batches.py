@@ -114,16 +114,22 @@ def test_a_file_that_is_replaced_by_one_without_pieces_ends_a_run(
         first_rows(empty)
 
 
+def written(path: Path) -> File:
+    """Write ten rows as Parquet or Arrow, and return the file as it is opened."""
+    rows = pa.table({"x": np.arange(10.0)})
+    with (pq.ParquetWriter if path.suffix == ".parquet" else pa.ipc.new_file)(path, rows.schema) as writer:
+        writer.write_table(rows)
+    (file,) = open_source(str(path), ["x"]).files
+    return file
+
+
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 def test_a_file_that_is_replaced_by_a_pipe_ends_a_run(tmp_path: Path, ending: str) -> None:
     """To open a pipe is to wait for somebody who writes to it."""
-    path, rows = tmp_path / f"a.{ending}", pa.table({"x": np.arange(10.0)})
-    with (pq.ParquetWriter if ending == "parquet" else pa.ipc.new_file)(path, rows.schema) as writer:
-        writer.write_table(rows)
-    (file,) = open_source(str(path), ["x"]).files
-    path.unlink()
-    os.mkfifo(path)
+    file = written(tmp_path / f"a.{ending}")
+    os.unlink(file.path)
+    os.mkfifo(file.path)
     for read in (lambda: first_rows(file), lambda: list(read_batches(file, 0, ["x"], 4))):
         with pytest.raises(InputError, match=rf"^input\.path: a\.{ending} was written again during the run"):
             read()
@@ -131,10 +137,7 @@ def test_a_file_that_is_replaced_by_a_pipe_ends_a_run(tmp_path: Path, ending: st
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 def test_batches_that_are_cut_have_each_row_once(tmp_path: Path, ending: str) -> None:
-    path, rows = tmp_path / f"a.{ending}", pa.table({"x": np.arange(10.0)})
-    with (pq.ParquetWriter if ending == "parquet" else pa.ipc.new_file)(path, rows.schema) as writer:
-        writer.write_table(rows)
-    (file,) = open_source(str(path), ["x"]).files
+    file = written(tmp_path / f"a.{ending}")
     found = [batch.column("x").to_pylist() for batch in read_batches(file, 0, ["x"], 4)]
     assert found == [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0], [8.0, 9.0]]
 

@@ -676,7 +676,7 @@ OTHERS = (
     ),
     Mutant(
         12,
-        "pipelines/console/printable.py",
+        "core/errors.py",
         "what another library says of a row is told",
         'return f"{type(error).__name__} at {place}"',
         'return f"{error} at {place}"',
